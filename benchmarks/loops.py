@@ -1,6 +1,7 @@
-"""`python -m benchmarks.loops CHECKOUT`: the loop kernels of NPBench, whose loops run in Python and in C.
+"""`python -m benchmarks.loops [CHECKOUT]`: gradients of NPBench's loop kernels with loops in Python and in C.
 
-Each kernel runs as it stands, and so does its gradient, with `loops="python"` and `loops="auto"`. All three take turns.
+Without CHECKOUT, it runs the example of the README. The unmodified program and its gradients with `loops="python"` and
+`loops="auto"` are timed in turn.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +38,21 @@ class Times(NamedTuple):
     python: float
     in_c: float
     difference: float
+
+
+def relaxed(u: Any, k: Any, sweeps: int) -> Any:
+    """The example of the README."""
+    for _ in range(sweeps):
+        for i in range(1, u.shape[0] - 1):
+            for j in range(1, u.shape[1] - 1):
+                u[i, j] += k * (u[i - 1, j] + u[i, j - 1] + u[i + 1, j] + u[i, j + 1] - 4.0 * u[i, j])
+    return np.sum(u**2)
+
+
+def of_readme() -> Program:
+    """The example of the README with its arguments."""
+    u = np.sin(np.arange(10_000.0)).reshape(100, 100)
+    return Program(relaxed, {"u": u, "k": 0.2, "sweeps": 20}, relaxed)
 
 
 def timed(run: Callable[[], Any]) -> float:
@@ -94,17 +111,21 @@ def plotted(times: Sequence[Times]) -> Any:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, save the plot; 1 if two gradients differ."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.loops", description=__doc__)
-    parser.add_argument("checkout", type=Path, metavar="CHECKOUT", help="where NPBench has been checked out")
+    parser.add_argument("checkout", type=Path, nargs="?", metavar="CHECKOUT", help="where NPBench has been checked out")
     parser.add_argument("--preset", choices=npbench.PRESETS, default="S", help="size of the arrays")
     parser.add_argument("--kernels", metavar="A,B", help="some of the kernels, by name")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="where the plot goes")
     options = parser.parse_args(arguments)
     names = options.kernels.split(",") if options.kernels else npbench.LOOPS
+    load = partial(
+        npbench.load, options.checkout and options.checkout.resolve(), preset=options.preset, own_dtype=False
+    )
+    programs = {"README": of_readme} if options.checkout is None else {name: partial(load, name) for name in names}
     times = []
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in names:
-            times.append(measured(name, npbench.load(options.checkout.resolve(), name, options.preset, False)))
+        for name, program in programs.items():
+            times.append(measured(name, program()))
     console = Console() if sys.stdout.isatty() else Console(width=110)
     console.print(table(times))
     if options.to is not None:

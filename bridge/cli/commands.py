@@ -57,8 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     health = commands.add_parser("doctor", help="say what is installed, what is missing, and the line to type")
     health.set_defaults(command=_doctor)
 
-    cache = commands.add_parser("cache", help="list the loops that were compiled to C and are kept, or remove them")
-    cache.add_argument("--clear", action="store_true", help="remove them")
+    cache = commands.add_parser("cache", help="list the cached C code of loops, or clear the cache")
+    cache.add_argument("--clear", action="store_true", help="clear the cache")
     cache.set_defaults(command=_cache)
 
     julia = commands.add_parser("julia", help="set Julia up, or say which Julia is used").add_subparsers(
@@ -102,7 +102,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _cache(options: argparse.Namespace) -> int:
-    files = compiling.kept()
+    files = compiling.cached()
     size = as_text(sum(path.stat().st_size for path in files))
     if options.clear:
         compiling.clear()

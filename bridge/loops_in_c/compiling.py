@@ -1,7 +1,7 @@
-"""The C compiler: which one there is, what it is told, and where the libraries that it makes are kept.
+"""The C compiler, and the cache of compiled libraries.
 
-A library is kept in the user's cache folder, by what it was made of: the text, the compiler, its flags and the
-processor. Processes share the folder. `BRIDGE_LOOPS_CACHE` names another one; 0 keeps nothing.
+Libraries are cached in a folder of the user, keyed by the C source, the compiler, its flags and the processor.
+Processes share the folder. `BRIDGE_LOOPS_CACHE` names another one; with 0, each process has its own.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ FLAGS = (
     "-shared",
 )
 _X86 = ("-mno-avx512f",)
-"""With the registers of AVX-512 a compiler takes twice as long, and what it makes is not faster."""
+"""With AVX-512, gcc 12 needed almost twice the time for the longest kernels of NPBench, whose code was not faster."""
 VARIABLE = "BRIDGE_LOOPS_CACHE"
-"""The environment variable that names the folder in which compiled loops are kept; 0 for none."""
+"""The environment variable that names the cache folder; 0 for one per process."""
 
 
 class CompilerError(Exception):
@@ -64,7 +64,7 @@ def _flags() -> tuple[str, ...]:
 
 @cache
 def _identity() -> str:
-    """What a library depends on besides its text: the compiler, its flags, and the processor."""
+    """The part of the cache key that is not the C source: the compiler, its flags, and the processor."""
     file = Path(compiler()[0]).resolve()
     state = file.stat()
     return " ".join((*compiler(), str(file), f"{state.st_mtime_ns} {state.st_size}", *_flags(), _processor()))
@@ -75,13 +75,13 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    told = [line for line in lines if line.lower().startswith(("flags", "features", "model name", "cpu part"))]
-    return " ".join((platform.machine(), platform.processor(), *sorted(set(told))))
+    found = [line for line in lines if line.lower().startswith(("flags", "features", "model name", "cpu part"))]
+    return " ".join((platform.machine(), platform.processor(), *sorted(set(found))))
 
 
 @cache
 def folder() -> Path:
-    """Where libraries are kept. What others may write is not used: it would run as this user."""
+    """The cache folder. A folder that other users own or may write is not used: they could run code as this user."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "0":
         return _of_this_process()
@@ -94,13 +94,13 @@ def folder() -> Path:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether a folder is the user's own, and nobody else may write into it."""
+    """Whether the user owns a folder, and no other user may write into it."""
     state = path.stat()
     return not hasattr(os, "getuid") or (state.st_uid == os.getuid() and not state.st_mode & 0o022)
 
 
 def _of_this_process() -> Path:
-    """A folder that is removed when this process ends."""
+    """A new folder, which is removed when this process ends."""
     path, owner = Path(tempfile.mkdtemp(prefix="bridge-loops-")), os.getpid()
 
     def remove() -> None:
@@ -111,8 +111,26 @@ def _of_this_process() -> Path:
     return path
 
 
+class ForkSafeLock:
+    """A re-entrant lock. In a child process it is free, whichever thread of the parent held it."""
+
+    def __init__(self) -> None:
+        self._renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+
 class Job:
-    """One C text that becomes a library, in another process."""
+    """One compilation, in another process."""
 
     def __init__(self, text: str) -> None:
         name = hashlib.sha256(f"{text}\n{_identity()}".encode()).hexdigest()[:32]
@@ -167,7 +185,7 @@ class Job:
             try:
                 self._library = ctypes.PyDLL(str(self._path))
             except OSError:
-                # What was kept is damaged, or gone.
+                # The cached file is damaged, or gone.
                 self._begin()
                 assert self._process is not None
                 self._finish(self._process)
@@ -178,28 +196,18 @@ class Job:
         status = process.wait()
         _jobs.remove(self)
         self._process = None
-        told = self._errors.read_text(encoding="utf-8", errors="replace")
+        messages = self._errors.read_text(encoding="utf-8", errors="replace")
         if status == 0:
             self._made.replace(self._path)
         for path in (self._source, self._errors, self._made):
             path.unlink(missing_ok=True)
         if status:
-            raise CompilerError(told[:4000])
+            raise CompilerError(messages[:4000])
 
 
 _jobs: list[Job] = []
 _numbers = count()
-_lock = RLock()
-
-
-def _after_fork() -> None:
-    """A thread that held the lock is not in the new process."""
-    global _lock
-    _lock = RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_lock = ForkSafeLock()
 
 
 def running() -> int:
@@ -218,23 +226,23 @@ def _stop() -> None:
 
 
 def state() -> str:
-    """Which compiler there is, and where libraries are kept, in words."""
+    """The compiler and the cache folder, as text."""
     try:
         command = " ".join(compiler())
     except CompilerError as error:
         return f"not in use: {error}"
     wanted = os.environ.get(VARIABLE) or user_cache_path("mutation-bridge") / "loops"
-    where = "not kept" if folder() != Path(wanted) else f"kept in {folder()}"
+    where = "not cached" if folder() != Path(wanted) else f"cached in {folder()}"
     return f"by {command}, {where}"
 
 
-def kept() -> list[Path]:
-    """The libraries that are kept."""
+def cached() -> list[Path]:
+    """The cached libraries."""
     return sorted(folder().glob("*.so"))
 
 
 def clear() -> int:
-    """Remove what is kept; returns how many bytes that were. Programs that run keep what they have loaded."""
+    """Empty the cache; returns its size in bytes. Running programs are not affected."""
     size = 0
     for path in folder().iterdir():
         if path.suffix in (".so", ".c", ".tmp", ".txt"):

@@ -1,4 +1,4 @@
-"""How much memory the machine has left."""
+"""The available memory of the machine or the container."""
 
 from __future__ import annotations
 

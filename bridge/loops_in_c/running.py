@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
-from threading import RLock
 from types import FrameType
 from typing import Any
 
@@ -21,14 +19,14 @@ from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
 from bridge.loops_in_c.attributes import Chain, as_variables, chains, is_plain, values
 from bridge.loops_in_c.building import Library, Run
-from bridge.loops_in_c.compiling import CompilerError
+from bridge.loops_in_c.compiling import CompilerError, ForkSafeLock
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
-from bridge.loops_in_c.exchanging import TURN, Turns, turns
 from bridge.loops_in_c.expressions import Read, is_instance, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
+from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
@@ -62,7 +60,7 @@ class Site:
     loop: Loop
     used: list[str]
     bound: set[str]
-    turns: Turns | None
+    swap: Swap | None
     chains: dict[Chain, bool]
     with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
@@ -84,17 +82,7 @@ _EXITS = 3
 """How often a compiled loop may stop before Python runs it from its beginning."""
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
-_lock = RLock()
-
-
-def _after_fork() -> None:
-    """A thread that held the lock is not in the new process."""
-    global _lock
-    _lock = RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_lock = ForkSafeLock()
 
 
 def site_of(number: int) -> Site:
@@ -109,7 +97,7 @@ def _site(loop: Loop) -> Site:
     parts = [one for one in ast.iter_child_nodes(loop.node) if one not in loop.node.orelse]
     names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
     assigned = set().union(*map(bound, parts))
-    return Site(loop, sorted(names), assigned, turns(loop.node), chains(loop.node))
+    return Site(loop, sorted(names), assigned, swap_of(loop.node), chains(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -240,10 +228,10 @@ class Beginning:
             else:
                 self.objects[name] = Known(value)
                 key.append((name, id(value)))
-        found = self.site.turns
-        self.turns = found if found is not None and found.shown[0].keys() <= self.arrays.keys() else None
-        if self.turns is not None:
-            kinds[TURN], self.numbers[TURN] = "iw", 0
+        found = self.site.swap
+        self.swap = found if found is not None and found.permutations[0].keys() <= self.arrays.keys() else None
+        if self.swap is not None:
+            kinds[SWAPPED], self.numbers[SWAPPED] = "iw", 0
         over = self.iterable if isinstance(self.iterable, range) else None
         step = None if over is None else over.step
         self.not_negative: frozenset[str] = frozenset()
@@ -316,7 +304,7 @@ class Beginning:
             return False
 
     def _make(self) -> Compiled:
-        node = self.site.node if self.turns is None else self.turns.loop
+        node = self.site.node if self.swap is None else self.swap.loop
         if isinstance(self.iterable, range):
             bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
             over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
@@ -428,9 +416,9 @@ class Beginning:
         if run.frame.full:
             restore()
             raise MemoryBoundError(
-                "what the loop keeps for its way back does not fit into the memory of the machine",
+                "the values that the backward pass of this loop needs do not fit into the memory of the machine",
                 where=resolve(here()),
-                remedy='memory="2GB" keeps it in a file; bridge.checkpoint keeps less, and runs parts again',
+                remedy='memory="2GB" stores them in a file; bridge.checkpoint stores less, and runs parts again',
             )
         if not run.frame.finished:
             restore()
@@ -459,14 +447,14 @@ class Beginning:
         for name, owner in self.owners.items():
             if name in values_left:
                 READER.set_attribute(owner, name.rpartition(".")[2], values_left.pop(name))
-        return Progress({**values_left, **self._exchanged(run)}, rest, is_over)
+        return Progress({**values_left, **self._swapped(run)}, rest, is_over)
 
-    def _exchanged(self, run: Run) -> dict[str, Any]:
-        """The arrays of names that are exchanged."""
-        if self.turns is None:
+    def _swapped(self, run: Run) -> dict[str, Any]:
+        """The arrays of names that the loop swaps."""
+        if self.swap is None:
             return {}
         names = self.frame.f_locals
-        return {name: names[other] for name, other in self.turns.shown[int(run.number(TURN))].items()}
+        return {name: names[other] for name, other in self.swap.permutations[int(run.number(SWAPPED))].items()}
 
     def _windows(self, found: Compiled, tracked: Mapping[str, Any]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """For each memory that is written, an array that shows all of it that the loop knows, and a copy of that."""

@@ -1,4 +1,4 @@
-"""When a loop runs in C: Python runs it and looks at the clock; what takes long is compiled in the background.
+"""Tiered compilation of loops: Python runs a loop first, and it is compiled in the background when it takes long.
 
 Python runs a loop in parts. At the beginning of each part everything that the loop knows lies in variables, so compiled
 code can take over there.
@@ -51,8 +51,8 @@ class Heat:
 _heats: dict[int, Heat] = {}
 
 
-class Watched(Progress):
-    """A part of a loop that Python runs: `count` iterations, then `later`."""
+class Part(Progress):
+    """The next `count` iterations of a loop, which Python runs and times; then `later`."""
 
     def __init__(self, heat: Heat, over: Any, count: int, values: dict[str, Any]) -> None:
         is_for = over is not None
@@ -89,9 +89,9 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
     at_once = context.loops == "c"
     if not at_once and heat.refusals < _REFUSALS and heat.seconds < HOT:
         heat.entries += found is None
-        return _watched(heat, over, found)
+        return _part(heat, over, found)
     in_python = None if found is None else Progress({}, over, False)
-    if _is_watched() or (not at_once and (heat.refusals >= _REFUSALS or _expected(heat, over) < WORTH)):
+    if _is_traced() or (not at_once and (heat.refusals >= _REFUSALS or _expected(heat, over) < WORTH)):
         return in_python
     site = site_of(number)
     try:
@@ -109,13 +109,13 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
             remedy='loops="auto" leaves it to Python; or write what is named in another way',
         ) from None
     if left is None:
-        return _watched(heat, over, found)
+        return _part(heat, over, found)
     RAN.add(number)
     REASONS.pop(number, None)
     if left.is_over or not (left.rest is None or _has_parts(left.rest)):
         return left
     # Compiled code has stopped before an iteration, which Python runs.
-    return Watched(heat, left.rest, 1, left.values)
+    return Part(heat, left.rest, 1, left.values)
 
 
 def _in_c(context: Any, site: Site, over: Any, waits: bool) -> Progress | None:
@@ -139,20 +139,20 @@ def _expected(heat: Heat, over: Any) -> float:
     return heat.of_one * len(over) if _has_parts(over) else heat.seconds / max(heat.entries, 1)
 
 
-def _watched(heat: Heat, over: Any, found: Progress | None) -> Progress | None:
+def _part(heat: Heat, over: Any, found: Progress | None) -> Progress | None:
     """A part of the loop; None if the loop cannot be parted."""
     if over is not None and not _has_parts(over):
         return None
     count = 1
     if heat.iterations:
         count = max(1, int(PART / max(heat.of_one, 1e-9)))
-        if type(found) is Watched:
+        if type(found) is Part:
             count = min(count, 2 * found.count)
-    return Watched(heat, over, count, {})
+    return Part(heat, over, count, {})
 
 
-def _is_watched() -> bool:
-    """Whether a debugger, a profiler or a coverage tool looks at the program."""
+def _is_traced() -> bool:
+    """Whether a debugger, a profiler or a coverage tool is active."""
     if sys.gettrace() is not None or sys.getprofile() is not None:
         return True
     return sys.version_info >= (3, 12) and any(sys.monitoring.get_tool(tool) is not None for tool in range(3))

@@ -1,4 +1,4 @@
-"""Loops of read code that may run in C: at their beginning, and now and then while Python runs them, the code asks.
+"""Hooks in loops of rewritten code, by which compiled C code can take over at the beginning of an iteration.
 
 `for x in a: ...` becomes
 
@@ -12,8 +12,8 @@
         if R.over(k): break
     i = k = None
 
-`k` is None where Python runs the loop as it stands; else it says how far the loop has come (`Progress`). `while` loops
-ask `R.more(k)` in their condition. `bridge.loops_in_c` says what `enter` does.
+`k` is the progress of the loop (`Progress`), or None while Python runs all of it. `while` loops call `R.more(k)` in
+their condition. `enter` is `bridge.loops_in_c.tiers.enter`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Loop(NamedTuple):
 
 
 SITES: list[Loop] = []
-"""The loops of code that was made to ask, by their numbers."""
+"""All loops with hooks. Their index is their number."""
 
 REASONS: dict[int, str] = {}
 """Why Python has run loops, by their numbers: `file:line: reason`."""
@@ -56,20 +56,20 @@ RAN: set[int] = set()
 
 
 VARIABLE = "BRIDGE_LOOPS"
-"""The environment variable that says how loops run where a transform was not told."""
+"""The environment variable that selects how loops run where `loops=` is not given."""
 
 MODES = ("auto", "c", "python")
-"""How loops run: in C once they have taken long, in C from the beginning or not at all, in Python."""
+"""The values of `loops=`: in C after a loop has taken long, in C from its beginning, and in Python."""
 
 _HOME = "bridge.loops_in_c.tiers"
 
 
 def chosen(loops: str | None) -> str:
-    """How loops run: what a transform was told, else what the environment says, else "auto".
+    """The value of `loops=`; if that is None, the one of the environment variable, else "auto".
 
     Raises
     ------
-    ArgumentError : it says something else than one of `MODES`.
+    ArgumentError : the value is not one of `MODES`.
     """
     name, value = ("loops", loops) if loops is not None else (VARIABLE, os.environ.get(VARIABLE) or "auto")
     if value not in MODES:
@@ -80,12 +80,12 @@ def chosen(loops: str | None) -> str:
 
 
 def steady() -> Loops:
-    """How loops run where a result may not depend on the clock: never "auto"."""
+    """How loops run in checks, whose results must not depend on timing: never "auto"."""
     return "c" if chosen(None) == "c" else "python"
 
 
 def check(loops: str | None, engine: str, source: bool | None) -> None:
-    """Raise ArgumentError for a `loops=` that is none, or that does not go with `engine=` or `source=`."""
+    """Raise ArgumentError for an unknown `loops=`, or one that contradicts `engine=` or `source=`."""
     if loops is not None and chosen(loops) == "c" and engine not in ("eager", "native"):
         raise ArgumentError(f'loops="c" with engine="{engine}"', remedy='loops run in C under engine="eager"')
     if loops == "c" and source is False:
@@ -93,7 +93,7 @@ def check(loops: str | None, engine: str, source: bool | None) -> None:
 
 
 class Progress:
-    """How far a loop has come: what Python finds when it goes on with it.
+    """The progress of a loop, from which Python continues.
 
     Attributes
     ----------
@@ -135,11 +135,11 @@ _OF_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getfr
 
 
 _DEEP = 5
-"""How deep in each other loops are that ask. Python allows twenty blocks in each other, and one that asks is two."""
+"""The deepest nesting of loops with hooks. Python allows twenty nested blocks, and a loop with hooks is two."""
 
 
 class _Marker(ast.NodeTransformer):
-    """Lets the functions of one statement ask before their loops."""
+    """Inserts the hooks into the loops of one statement."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -239,13 +239,13 @@ def _is_held(over: ast.expr) -> bool:
 
 
 def marked(tree: ast.stmt, file: str) -> ast.stmt:
-    """The statement of a file, whose functions ask before their loops; `tree` is used up."""
+    """A statement of a file, with hooks in its loops; `tree` is consumed."""
     made: ast.stmt = _Marker(file).visit(tree)
     return made
 
 
 class LoopReader(Reader):
-    """What a statement asks whose loops may run in C."""
+    """The reader of code whose loops have hooks."""
 
     __slots__ = ()
 

@@ -54,7 +54,7 @@ def test_a_library_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_another_text_is_another_library(folder: Path) -> None:
     Job(TEXT).library()
     assert Job(TEXT.replace("42", "43")).library().answer() == 43
-    assert len(compiling.kept()) == 2
+    assert len(compiling.cached()) == 2
 
 
 @needs_compiler
@@ -81,7 +81,7 @@ def test_a_folder_that_others_may_write_is_not_used(folder: Path) -> None:
     assert compiling.folder() != folder
     assert Job(TEXT).library().answer() == 42
     assert not list(folder.iterdir())
-    assert "not kept" in compiling.state()
+    assert "not cached" in compiling.state()
 
 
 @needs_compiler
@@ -105,7 +105,7 @@ def test_the_command_lists_and_removes(folder: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().out
     assert "1 compiled loops, " in told
     assert str(folder) in told
-    assert compiling.kept()[0].name in told
+    assert compiling.cached()[0].name in told
     assert commands.main(["cache", "--clear"]) == 0
     assert "removed from" in capsys.readouterr().out
     assert not list(folder.iterdir())

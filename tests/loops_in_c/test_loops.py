@@ -24,7 +24,6 @@ from bridge.arrays.tracked import is_tracked
 from bridge.errors import ArgumentError
 from bridge.loops_in_c import running, tiers
 from bridge.loops_in_c.building import Run
-from bridge.loops_in_c.functions import DERIVED
 from bridge.rulebook import book
 from bridge.source import looping
 from bridge.source.looping import VARIABLE
@@ -47,21 +46,9 @@ def inputs() -> tuple[Any, ...]:
 
 
 @pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], list[int]]]:
-    """Says who runs loops; returns a list that gets the iterations of each loop that ran in C."""
-    ran: list[int] = []
-    log = running.Beginning._log
-
-    def counted(self: Any, *args: Any) -> None:
-        ran.append(args[-1])
-        log(self, *args)
-
-    monkeypatch.setattr(running.Beginning, "_log", counted)
-    # In C from the beginning where that can be done.
-    for name, value in (("HOT", 0.0), ("WORTH", 0.0), ("WAITS", True)):
-        monkeypatch.setattr(tiers, name, value)
-    # Rules of other tests would leave loops to Python.
-    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
+def loops(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> Iterator[Callable[[str], list[int]]]:
+    """Selects how loops run; returns the list of the iterations of each loop that ran in C."""
+    monkeypatch.setattr(tiers, "WAITS", True)
 
     def by(who: str) -> list[int]:
         monkeypatch.setenv(VARIABLE, "auto" if who == "c" else who)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +19,12 @@ import bridge
 from bridge.errors import ArgumentError, MemoryBoundError, RefusedError
 from bridge.loops_in_c import compiling, memory, running, tiers
 from bridge.loops_in_c.compiling import CompilerError
-from bridge.loops_in_c.functions import DERIVED
-from bridge.rulebook import book
 from bridge.source import looping
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: cc, gcc or clang"
-)
-
-
-@pytest.fixture(autouse=True)
-def ran(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The iterations of each loop that ran in C."""
-    found: list[int] = []
-    log = running.Beginning._log
-
-    def counted(self: Any, *args: Any) -> None:
-        found.append(args[-1])
-        log(self, *args)
-
-    monkeypatch.setattr(running.Beginning, "_log", counted)
-    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
-    for name, value in (("HOT", 0.0), ("WORTH", 0.0)):
-        monkeypatch.setattr(tiers, name, value)
-    yield found
+pytestmark = [
+    pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: cc, gcc or clang"),
+    pytest.mark.usefixtures("ran"),
+]
 
 
 def recurrence(v: Any) -> Any:
@@ -245,7 +227,7 @@ def test_a_log_that_does_not_fit_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
     kept = v.copy()
     expected = bridge.grad(program, loops="c")(v, 3)
     monkeypatch.setattr(memory, "available", lambda: 300 << 20)
-    with pytest.raises(MemoryBoundError, match=r'does not fit(.|\n)*memory="2GB"'):
+    with pytest.raises(MemoryBoundError, match=r'do not fit(.|\n)*memory="2GB"'):
         bridge.grad(program, loops="c")(v, 10**6)
     np.testing.assert_array_equal(v, kept)
     np.testing.assert_array_equal(bridge.grad(program, loops="c")(v, 3), expected)
