@@ -309,6 +309,25 @@ def test_a_number_that_is_read_may_change(
     assert ran == [4] * 4
 
 
+@pytest.mark.parametrize("width", [17, 20])
+def test_a_rebound_array_is_summed_in_c_only_if_it_had_no_gaps(width: int, loops: Callable[[str], list[int]]) -> None:
+    def program(A: Any) -> Any:
+        part, total = A[:, :width], 0.0
+        for _ in range(3):
+            total = total + np.sum(part) * np.sum(part[1:] * 1.0)
+            part = part * 0.7
+        return total
+
+    A = np.random.default_rng(5).standard_normal((33, 20))
+    loops("python")
+    expected = bridge.value_and_grad(program)(A)
+    ran = loops("c")
+    found = bridge.value_and_grad(program)(A)
+    assert ran == ([3] if width == 20 else [])
+    assert np.float64(found[0]).tobytes() == np.float64(expected[0]).tobytes()
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
 RATE = 0.0
 
 

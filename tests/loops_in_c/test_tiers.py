@@ -84,10 +84,14 @@ def test_short_loops_stay_in_python(ran: list[int], monkeypatch: pytest.MonkeyPa
 
 
 def test_loops_are_not_compiled_before_they_take_long(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+    monkeypatch.setattr(tiers, "_in_c", lambda *what: tried.append(what))
     monkeypatch.setattr(tiers, "HOT", 1e9)
-    monkeypatch.setattr(compiling, "Job", None)
     bridge.grad(fresh(recurrence), loops="auto")(np.ones(50))
-    assert not ran
+    assert not tried
+    monkeypatch.setattr(tiers, "HOT", 0.0)
+    bridge.grad(recurrence, loops="auto")(np.ones(50))
+    assert tried
 
 
 def test_from_the_beginning(ran: list[int]) -> None:
@@ -214,6 +218,32 @@ def test_a_signal_ends_a_loop() -> None:
         signal.signal(signal.SIGALRM, before)
     np.testing.assert_array_equal(v, kept)
     bridge.grad(program, loops="c")(v, 2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers on this system")
+def test_a_program_that_catches_a_signal_continues_from_before_the_loop() -> None:
+    def program(v: Any, n: int) -> Any:
+        try:
+            for _ in range(n):
+                for i in range(1, v.shape[0]):
+                    v[i] = 0.5 * (v[i] + v[i - 1])
+        except Alarm:
+            pass
+        return np.sum(v * v)
+
+    def ring(*what: Any) -> None:
+        raise Alarm
+
+    v = np.linspace(0.1, 0.9, 1000)
+    bridge.grad(program, loops="c")(v, 2)
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        found = bridge.grad(program, loops="c")(v, 10**9)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    np.testing.assert_array_equal(found, 2.0 * v)
 
 
 def test_a_log_that_does_not_fit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
