@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from bridge.loops_in_c.aliasing import Aliasing
+from bridge.loops_in_c.calling_back import CallingBack
 from bridge.loops_in_c.expressions import OPERATORS
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
@@ -14,6 +14,7 @@ from bridge.loops_in_c.values import (
     Axis,
     Elements,
     Known,
+    NotCompiled,
     Number,
     Several,
     Value,
@@ -31,7 +32,7 @@ class Masked(NamedTuple):
     mask: Elements
 
 
-class Assigning(Aliasing):
+class Assigning(CallingBack):
     """Reads assignments.
 
     Attributes
@@ -139,15 +140,28 @@ class Assigning(Aliasing):
         elif isinstance(target, ast.Name):
             self.bind(target.id, value)
         else:
-            place = self.target(target)
-            if isinstance(place, Masked):
-                if not isinstance(value, Number):
-                    self.refuse("an array is stored at a mask", target)
-                self.fill_where(place, value)
-            elif isinstance(place, Elements):
-                self.fill(place, value)
-            else:
-                self.store(place, value)
+            names, count = dict(self.names), len(self.block)
+            try:
+                self._store_at(target, value)
+            except NotCompiled as reason:
+                self.rewind(names, count)
+                if not isinstance(target, ast.Subscript):
+                    raise
+                try:
+                    self.put(target, value)
+                except NotCompiled:
+                    raise reason from None
+
+    def _store_at(self, target: ast.expr, value: Value) -> None:
+        place = self.target(target)
+        if isinstance(place, Masked):
+            if not isinstance(value, Number):
+                self.refuse("an array is stored at a mask", target)
+            self.fill_where(place, value)
+        elif isinstance(place, Elements):
+            self.fill(place, value)
+        else:
+            self.store(place, value)
 
     def _spread(self, target: ast.expr, value: Value) -> list[tuple[ast.expr, Value]]:
         """Targets that are no tuples, with their values."""
@@ -192,6 +206,7 @@ class Assigning(Aliasing):
                 self.mixed.add(own)
                 expr = converted(expr, kind)
             self.variables[own] = kind
+            self.note_example(own, expr)
             self.block.append(Assign(own, expr))
             self._flag(own)
             weak = value.weak

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from bridge.loops_in_c import memory
+from bridge.loops_in_c.callbacks import CALL, PULL, Callbacks
 from bridge.loops_in_c.compiling import CompilerError, Job
 from bridge.loops_in_c.derivative import Plan
 from bridge.loops_in_c.functions import INNER_LOOPS
 from bridge.loops_in_c.ir import Program
 from bridge.loops_in_c.printing import Printer
+from bridge.loops_in_c.values import DTYPES
 
 
 class Segment(ctypes.Structure):
@@ -64,6 +66,12 @@ class Frame(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("interrupted", ctypes.c_void_p),
         ("fits", ctypes.c_void_p),
+        ("run", ctypes.c_void_p),
+        ("call", ctypes.c_void_p),
+        ("pull", ctypes.c_void_p),
+        ("given", ctypes.c_void_p),
+        ("made", ctypes.c_void_p),
+        ("passed", ctypes.c_void_p),
     ]
 
 
@@ -132,9 +140,14 @@ class Run:
     ----------
     arrays : the arrays that are given, in the order of `Printer.given`.
     numbers : what variables hold when it begins.
+    context : the differentiation.
     """
 
-    def __init__(self, library: Library, arrays: Sequence[np.ndarray], numbers: Mapping[str, Any]) -> None:
+    callbacks: Callbacks | None = None
+
+    def __init__(
+        self, library: Library, arrays: Sequence[np.ndarray], numbers: Mapping[str, Any], context: Any
+    ) -> None:
         self.library = library
         printer, kinds = library.printer, library.program.variables
         self.order = printer.order
@@ -159,6 +172,11 @@ class Run:
         loops, data = _loops()
         frame.loops, frame.data = loops.ctypes.data, data.ctypes.data
         frame.interrupted, frame.fits = _INTERRUPTED, _FITS
+        if library.program.callbacks:
+            made = self.callbacks = Callbacks(context, library.program.callbacks, library.plan.active_operands)
+            frame.run, frame.call, frame.pull = id(self), CALL, PULL
+            frame.given, frame.made = ctypes.addressof(made.given), ctypes.addressof(made.made)
+            frame.passed = made.passed.ctypes.data
         self._release = weakref.finalize(self, _release, library, frame, len(printer.local), self.locals)
         self._release.atexit = False
         self.kinds = kinds
@@ -168,7 +186,15 @@ class Run:
         for name, value in self.numbers.items():
             self._of(name)[self.order.index(name)] = value
         self.frame.limit = limit
-        self.library.functions.forward(ctypes.byref(self.frame))
+        callbacks = self.callbacks
+        if callbacks is None:
+            self.library.functions.forward(ctypes.byref(self.frame))
+            return int(self.frame.done)
+        callbacks.begin()
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            self.library.functions.forward(ctypes.byref(self.frame))
+        self.frame.full |= callbacks.is_full
+        callbacks.end()
         return int(self.frame.done)
 
     def keep(self) -> None:
@@ -197,6 +223,8 @@ class Run:
             self.memory[k] = array.ctypes.data
         for k, array in shadows.items():
             self.shadow[k] = array.ctypes.data
+        if self.callbacks is not None:
+            self.callbacks.begin_back(marks is not None)
         if marks is None:
             self.library.functions.backward(ctypes.byref(self.frame))
         else:
@@ -209,6 +237,8 @@ class Run:
                 self.locals[k].mark = array.ctypes.data
             self.library.marking(ctypes.byref(self.frame))
         self.memory[:] = before
+        if self.callbacks is not None:
+            self.callbacks.end()
 
     def _of(self, name: str) -> np.ndarray:
         return self.floats if self.kinds[name] == "f" else self.integers
@@ -229,9 +259,9 @@ class Run:
     def _seen(self, number: int, part: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
         size = math.prod(shape)
         if not size:
-            return np.zeros(shape, _DTYPES[kind])
+            return np.zeros(shape, DTYPES[kind])
         found = (ctypes.c_char * (size * 8)).from_address(getattr(self.locals[number], part))
-        return np.frombuffer(memoryview(found), np.dtype(_DTYPES[kind]), size).reshape(shape)
+        return np.frombuffer(memoryview(found), np.dtype(DTYPES[kind]), size).reshape(shape)
 
     def _put(self, number: int, held: np.ndarray) -> None:
         one = self.library.program.arrays[self.library.printer.local[number]]
@@ -244,9 +274,6 @@ class Run:
         number = self.library.printer.local.index(name)
         if ct.size:
             self._seen(number, "shadow", ct.shape, "f")[...] += ct
-
-
-_DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bridge.loops_in_c.c_text import C_KINDS, Text
-from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile
-from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var
+from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile, passed
+from bridge.loops_in_c.ir import Assign, Callback, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var
 
 
 class Backward(Text):
@@ -101,7 +101,9 @@ class Backward(Text):
             case Back(of=Each() as of):
                 self._back_each(one, of)
             case Back(of=Make() as of):
-                self._back_make(of)
+                self._back_make(of.array)
+            case Back(of=Callback() as of):
+                self._back_callback(one, of)
             case Back(of=Reduce() as of):
                 self._back_reduce(one, of)
             case Back(of=Product() as of):
@@ -302,10 +304,41 @@ class Backward(Text):
         self.depth -= 1
         self.say("}")
 
-    def _back_make(self, of: Make) -> None:
-        a, ndim = self.array[of.array], self.program.arrays[of.array].ndim
+    def _back_callback(self, one: Back, of: Callback) -> None:
+        """Python passes the cotangents of the results to the arrays; C adds those of numbers."""
+        if one.has_shadow:
+            self._open()
+            self._given(of, ("d", "m") if self.marks else ("d",))
+            for k, name in enumerate(of.arrays):
+                array, a = self.program.arrays[name], self.array[name]
+                has_shadow = self._has_shadow(name)
+                self.say(f"f->made[{k}].shadow = {f'd{a}' if has_shadow else '0'};")
+                if self.marks:
+                    self.say(f"f->made[{k}].mark = {f'm{a}' if has_shadow else '0'};")
+                for axis in range(array.ndim):
+                    self.say(f"f->made[{k}].extents[{axis}] = {a}_n{axis};")
+            self.say(f"f->pull(f->run, {of.number});")
+            for number in range(len(of.numbers)):
+                name = self.name(passed(number).name)
+                self.say(f"const F {name} = f->passed[{2 * number}];")
+                if self.marks:
+                    self.say(f"const F m{name} = f->passed[{2 * number + 1}];")
+            for add in one.share:
+                assert isinstance(add, Add) and isinstance(add.expr, Var)
+                self._marked(f"m{self.name(add.expr.name)}", [add])
+            for name in of.arrays:
+                if self._has_shadow(name):
+                    size = " * ".join(f"{self.array[name]}_n{axis}" for axis in range(self.program.arrays[name].ndim))
+                    for part in "dm" if self.marks else "d":
+                        self.say(f"memset({part}{self.array[name]}, 0, ({size}) * sizeof(F));")
+            self._close()
+        for name in reversed(of.arrays):
+            self._back_make(name)
+
+    def _back_make(self, array: str) -> None:
+        a, ndim = self.array[array], self.program.arrays[array].ndim
         for axis in reversed(range(ndim)):
             self.say(f"{a}_n{axis} = {self.pop_integer()};")
-        if self._keeps(of.array):
+        if self._keeps(array):
             old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
             self.say(f"{{ const I old = {old}; BACK(); log_p -= old; memcpy({a}, log_p, old * 8); }}")

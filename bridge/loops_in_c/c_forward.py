@@ -9,6 +9,7 @@ from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.ir import (
     Assign,
     Block,
+    Callback,
     Check,
     Dot,
     Each,
@@ -121,7 +122,9 @@ class Forward(Text):
                 case Each():
                     self._each(one)
                 case Make():
-                    self._make(one)
+                    self._make(one.array, [self.expr(x) for x in one.extents])
+                case Callback():
+                    self._callback(one)
                 case Reduce():
                     self._reduce(one)
                 case Dot():
@@ -167,19 +170,35 @@ class Forward(Text):
             self.say(f"    {{ {kept} {element} = {self.expr(one.expr)}; }}")
         self._close()
 
-    def _make(self, one: Make) -> None:
-        a, ndim = self.array[one.array], self.program.arrays[one.array].ndim
+    def _make(self, array: str, extents: list[str]) -> None:
+        a, ndim = self.array[array], self.program.arrays[array].ndim
         old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
-        new = " * ".join(f"({self.expr(x)})" for x in one.extents)
-        if self._keeps(one.array):
+        new = " * ".join(f"({x})" for x in extents)
+        if self._keeps(array):
             self.say(f"{{ const I old = {old}; ROOM(old); memcpy(log_p, {a}, old * 8); log_p += old; }}")
         for axis in range(ndim):
             self.push_integer(f"{a}_n{axis}")
-        for axis, x in enumerate(one.extents):
-            self.say(f"const I new_{a}_{axis} = {self.expr(x)};")
-        self.say(f"make(L{a}, {new}, {int(self._has_shadow(one.array))}); {a} = L{a}->memory;")
+        for axis, x in enumerate(extents):
+            self.say(f"const I new_{a}_{axis} = {x};")
+        self.say(f"make(L{a}, {new}, {int(self._has_shadow(array))}); {a} = L{a}->memory;")
         for axis in range(ndim):
             self.say(f"{a}_n{axis} = new_{a}_{axis};")
+
+    def _callback(self, one: Callback) -> None:
+        self._open()
+        self.say("if (fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)) goto stop;")
+        self._given(one, ("",))
+        for k, x in enumerate(one.numbers):
+            self.say(f"f->passed[{k}] = {self.expr(x) if x.kind == 'f' else f'as_float({self.expr(x)})'};")
+        self.say(f"if (!f->call(f->run, {one.number})) goto stop;")
+        # A library may leave flags behind. Python's warnings are what counts.
+        self.say("feclearexcept(FE_ALL_EXCEPT);")
+        for k, name in enumerate(one.arrays):
+            array, a = self.program.arrays[name], self.array[name]
+            self._make(name, [f"f->made[{k}].extents[{axis}]" for axis in range(array.ndim)])
+            size = " * ".join([f"{a}_n{axis}" for axis in range(array.ndim)])
+            self.say(f"memcpy({a}, f->made[{k}].memory, {size} * sizeof({C_KINDS[array.kind]}));")
+        self._close()
 
     def _reduce(self, one: Reduce) -> None:
         target = self.name(one.variable) if one.variable else self.element(one.array, one.index)

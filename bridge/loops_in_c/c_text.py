@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
 from bridge.loops_in_c.functions import FUNCTIONS
-from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stride, Var
+from bridge.loops_in_c.ir import Assign, Block, Callback, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stride, Var
 
 C_KINDS = {"f": "F", "i": "I", "b": "B"}
 _CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
@@ -124,6 +124,18 @@ class Text:
         for number, (name, extent) in enumerate(zip(map(self.name, names), extents, strict=True)):
             flat = name if number == 0 else f"({flat}) * {extent} + {name}"
         return flat
+
+    def _given(self, one: Callback, parts: Sequence[str]) -> None:
+        """Hand the arrays to a callback: memory, or also shadow and mark."""
+        fields = {"": "memory", "d": "shadow", "m": "mark"}
+        for k, (names, extents, load) in enumerate(zip(one.names, one.extents, one.loads, strict=True)):
+            for part in parts:
+                has = not part or self._has_shadow(load.array)
+                address = self._walked(load, names, part)[0] if has else "0"
+                self.say(f"f->given[{k}].{fields[part]} = {address};")
+            for axis, (step, extent) in enumerate(zip(self._walked(load, names)[1], extents, strict=True)):
+                self.say(f"f->given[{k}].strides[{axis}] = {step};")
+                self.say(f"f->given[{k}].extents[{axis}] = {self.expr(extent)};")
 
     def _temporaries(self, block: Block) -> list[str]:
         names = [one.name for one in block.body if isinstance(one, Assign) and is_temporary(one.name)]

@@ -13,6 +13,7 @@ from bridge.loops_in_c.functions import FUNCTIONS, chosen, op, test
 from bridge.loops_in_c.ir import (
     Assign,
     Block,
+    Callback,
     Const,
     Dot,
     Each,
@@ -63,7 +64,7 @@ class Add(Stmt):
 class Back(Stmt):
     """The way back over one effect of a block: what it wrote is taken and restored, then its inputs get their share."""
 
-    of: Let | Assign | Store | Each | Reduce | Dot | Product | Make
+    of: Let | Assign | Store | Each | Reduce | Dot | Product | Callback | Make
     share: list[Stmt]
     restores: bool
     has_shadow: bool
@@ -79,6 +80,8 @@ class Plan:
     """Memory that the way back reads."""
     variables: set[str] = field(default_factory=set)
     """Variables that the way back reads."""
+    active_operands: list[list[bool]] = field(default_factory=list)
+    """For each callback which operands carry a gradient."""
 
 
 @dataclass
@@ -106,7 +109,20 @@ def planned(program: Program, active_memory: set[str], active_variables: set[str
         for one in program.body:
             _back(program, one, plan)
         if len(plan.memory) + len(plan.variables) == before:
-            return plan
+            break
+    plan.active_operands = [[] for _ in program.callbacks]
+    for one in _callbacks(program.body):
+        plan.active_operands[one.number] = [is_active(program, plan, x) for x in (*one.loads, *one.numbers)]
+    return plan
+
+
+def _callbacks(body: Iterable[Stmt]) -> Iterator[Callback]:
+    for one in body:
+        if isinstance(one, Callback):
+            yield one
+        for part in vars(one).values():
+            if isinstance(part, list):
+                yield from _callbacks([x for x in part if isinstance(x, Stmt)])
 
 
 def is_active(program: Program, plan: Plan, expr: Expr) -> bool:
@@ -148,6 +164,13 @@ def _activity(program: Program, body: Iterable[Stmt], plan: Plan) -> bool:
                 active = plan.active_variables if isinstance(one, Dot) else plan.active_memory
                 if target not in active and (is_active(program, plan, one.left) or is_active(program, plan, one.right)):
                     active.add(target)
+                    changed = True
+            case Callback():
+                made = {
+                    program.arrays[name].memory for name in one.arrays if program.arrays[name].kind == "f"
+                } - plan.active_memory
+                if made and any(is_active(program, plan, x) for x in (*one.loads, *one.numbers)):
+                    plan.active_memory |= made
                     changed = True
             case Block() | For():
                 changed |= _activity(program, one.body, plan)
@@ -242,6 +265,12 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
                 has_shadow = memory in plan.active_memory
                 share = _shares(program, plan, one.expr, Var("f", ".ct"), counter) if has_shadow else []
                 body.append(Back(one, share, memory in plan.memory, has_shadow))
+            case Callback():
+                has_shadow = any(program.arrays[name].memory in plan.active_memory for name in one.arrays)
+                share = [
+                    Add(x, passed(k)) for k, x in enumerate(one.numbers) if has_shadow and is_active(program, plan, x)
+                ]
+                body.append(Back(one, share, False, has_shadow))
             case Make():
                 memory = program.arrays[one.array].memory
                 body.append(Back(one, [], memory in plan.memory, memory in plan.active_memory))
@@ -271,11 +300,18 @@ def _note_reads(program: Program, plan: Plan, made: BackBlock) -> None:
     plan.memory |= {program.arrays[name].memory for name in loads}
 
 
+def passed(number: int) -> Var:
+    """The cotangent that a callback passes to an operand that is a number."""
+    return Var("f", f".passed{number}")
+
+
 def is_logged(program: Program, block: Block, let: Let) -> bool:
     """Whether a let reads memory or a length that its own statement changes: it cannot be computed again."""
     effects = [one for one in block.body if isinstance(one, (Store, Each, Make, Reduce, Product))]
     written = {program.arrays[one.array].memory for one in effects if one.array}
     made = {one.array for one in block.body if isinstance(one, Make)}
+    called = {name for one in block.body if isinstance(one, Callback) for name in one.arrays}
+    written, made = written | called, made | called
     return any(
         (isinstance(one, Load) and program.arrays[one.array].memory in written)
         or (isinstance(one, Size) and one.array in made)
@@ -299,6 +335,10 @@ def _target_names(stmt: Back) -> set[str]:
     if isinstance(of, Product) and stmt.share:
         for one in of.counts:
             found |= _names_of(one)
+    if isinstance(of, Callback) and stmt.has_shadow:
+        for names, extents, load in zip(of.names, of.extents, of.loads, strict=True):
+            for one in (*extents, *load.index):
+                found |= _names_of(one) - set(names)
     if isinstance(of, Reduce) and stmt.has_shadow:
         for one in (*of.extents, *of.outer_extents, *([of.expr] if of.how in REREAD else ())):
             found |= _names_of(one)
@@ -327,6 +367,8 @@ def _names(body: Iterable[Stmt]) -> Iterator[str]:
                     inner.add(one.of.name)
                 if isinstance(one.of, Product):
                     inner |= {one.of.rows, one.of.inner, one.of.columns}
+                if isinstance(one.of, Callback):
+                    inner |= {passed(k).name for k in range(len(one.of.numbers))}
                 if isinstance(one.of, Reduce):
                     inner |= {*one.of.names, *one.of.outer, ".best", ".winners", ".others"}
                 yield from (x for x in _names(one.share) if x not in inner)
@@ -347,6 +389,8 @@ def _loaded(body: Iterable[Stmt]) -> Iterator[str]:
                     exprs = list(one.of.index)
                 if isinstance(one.of, Reduce) and one.of.how in REREAD and one.has_shadow:
                     exprs = [one.of.expr]
+                if isinstance(one.of, Callback) and one.has_shadow:
+                    exprs = [x for load in one.of.loads for x in load.index]
         for expr in exprs:
             yield from (x.array for x in expr.walk() if isinstance(x, Load))
 

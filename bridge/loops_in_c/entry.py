@@ -11,6 +11,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
+from bridge.loops_in_c.callbacks import like
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
@@ -104,7 +105,7 @@ class LoopEntry(Entry):
         run = self.run
         regions = self._regions()
         written = self._written()
-        given = {k: _alike(np.isnan(region) if k in written else 0.0, run.arrays[k]) for k, region in regions.items()}
+        given = {k: like(np.isnan(region) if k in written else 0.0, run.arrays[k]) for k, region in regions.items()}
         places = {k: _window(run.arrays[k]) for k in regions}
         present = Marks(given, places, np.zeros(len(run.marks)), {})
         for (name, value), one in zip(self.left.items(), ct, strict=True):
@@ -117,7 +118,7 @@ class LoopEntry(Entry):
         marks = present.copies()
         run.shadows[:] = 0.0
         run.marks[:] = present.numbers
-        nothing = {k: _alike(0.0, run.arrays[k]) for k in regions}
+        nothing = {k: like(0.0, run.arrays[k]) for k in regions}
         run.backward(self._memory(), nothing, marks, present.local)
         for k, region in regions.items():
             if k in written:
@@ -161,10 +162,10 @@ class LoopEntry(Entry):
                 continue
             if label in finals:
                 if label not in copies:
-                    copies[label] = _alike(finals[label], run.arrays[k])
+                    copies[label] = like(finals[label], run.arrays[k])
                 memory[k] = copies[label]
             elif not is_tracked(self.args[name]):
-                memory[k] = _alike(self.ended[name], run.arrays[k])
+                memory[k] = like(self.ended[name], run.arrays[k])
         return memory
 
     def _regions(self) -> dict[int, np.ndarray]:
@@ -207,21 +208,8 @@ class Marks(NamedTuple):
         made: dict[Any, np.ndarray] = {}
         for k, array in self.arrays.items():
             if self.places[k] not in made:
-                made[self.places[k]] = _alike(array, array)
+                made[self.places[k]] = like(array, array)
         return {k: made[self.places[k]] for k in self.arrays}
-
-
-def _alike(values: Any, like: np.ndarray) -> np.ndarray:
-    """A copy that lies as another array does."""
-    made = np.empty_like(like)
-    if made.strides != like.strides:
-        low, high = np.lib.array_utils.byte_bounds(like)
-        room = np.empty((high - low) // like.itemsize, like.dtype)
-        made = np.lib.stride_tricks.as_strided(
-            room[(like.ctypes.data - low) // like.itemsize :], like.shape, like.strides
-        )
-    made[...] = values
-    return made
 
 
 def _window(array: np.ndarray) -> tuple[Any, ...]:

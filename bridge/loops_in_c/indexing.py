@@ -125,6 +125,10 @@ class Indexing(Blocks):
             if not isinstance(found, Const) or found.value == 0:
                 self.refuse("a slice with a step that is not known", node)
             step = int(found.value)
+        if step == 1 and self._is_of_one(node):
+            # Of an array without this element, NumPy's slice is empty. Python runs the iteration then.
+            first = ast.Constant(0) if node.lower is None else node.lower
+            return self.inside(self.index_of(self.value(first)), extent), ONE, 1
         if step > 0:
             start = ZERO if node.lower is None else self.clipped(node.lower, extent)
             stop = extent if node.upper is None else self.clipped(node.upper, extent)
@@ -140,6 +144,13 @@ class Indexing(Blocks):
         if step < -1:
             length = Op("i", "floordiv", (self.integer("add", extent, Const("i", -step - 1)), Const("i", -step)))
         return self.let(self.integer("sub", extent, ONE)), self.let(length), step
+
+    def _is_of_one(self, node: ast.Slice) -> bool:
+        """Whether a slice is written as one of one element: `:1`, `2:3`, `-1:`."""
+        lower, upper = (None if one is None else _written(one) for one in (node.lower, node.upper))
+        if node.upper is None:
+            return lower == -1
+        return upper is not None and (node.lower is None or lower is not None) and upper - (lower or 0) == 1 and upper != 0
 
     def clipped(self, node: ast.expr, extent: Expr) -> Expr:
         bound = self.index_of(self.value(node))
@@ -178,3 +189,12 @@ class Indexing(Blocks):
         if isinstance(value, Known) and (value.value is None or isinstance(value.value, str)):
             return Const("b", bool(value.value))
         self.refuse("the truth of this")
+
+
+def _written(node: ast.expr) -> int | None:
+    """An integer that is written out; None if it is something else."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if type(value) is int else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,26 @@ class Product(Stmt):
 
 
 @dataclass
+class Callback(Stmt):
+    """Python computes `arrays`, which are local, from operands that are arrays and numbers.
+
+    Attributes
+    ----------
+    number : the position in `Program.callbacks`.
+    arrays : one local array for each result. A number is an array of one element.
+    names, extents, loads : of each operand that is an array, the indices, how far they count, and the element there.
+    numbers : the operands that are numbers.
+    """
+
+    number: int
+    arrays: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]
+    extents: tuple[tuple[Expr, ...], ...]
+    loads: tuple[Load, ...]
+    numbers: tuple[Expr, ...]
+
+
+@dataclass
 class Make(Stmt):
     """A local array gets these extents; what it holds is not defined."""
 
@@ -282,3 +303,5 @@ class Program:
     variables: dict[str, str]
     body: list[Stmt]
     written: set[str] = field(default_factory=set)
+    callbacks: list[Any] = field(default_factory=list)
+    """What the statements `Callback` compute: `bridge.loops_in_c.callbacks.Expression`s."""

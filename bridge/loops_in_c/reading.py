@@ -41,6 +41,7 @@ class Reader(Iterating):
     arrays : the arrays among them.
     look : what a name is that the function does not assign: a global, a builtin.
     not_negative : names of integers that are known not to be negative.
+    examples : shapes of the arrays, and values of numbers.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Reader(Iterating):
         arrays: Mapping[str, Array],
         look: Callable[[str], Any],
         not_negative: frozenset[str] = frozenset(),
+        examples: tuple[Mapping[str, tuple[int, ...]], Mapping[str, Any]] = ({}, {}),
     ) -> None:
         self.live, self.first_arrays, self.first_look = live, arrays, look
-        self.not_negative = not_negative
+        self.not_negative, self.first_examples = not_negative, examples
         self.flagged: set[str] = set()
         self.typed: set[str] = set()
         self.given: set[str] = set()
@@ -81,7 +83,8 @@ class Reader(Iterating):
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
-        self.read = []
+        self.read, self.callbacks = [], []
+        self.shapes, self.examples = (dict(one) for one in self.first_examples)
         self.scopes, self.after = [], []
         self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
@@ -96,7 +99,7 @@ class Reader(Iterating):
             if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):
                 self.out.append(Block(loop.lineno, [self.typing(name, found.weak)]))
         self.statement(loop)
-        return Program(self.arrays, self.variables, self.out, self.written)
+        return Program(self.arrays, self.variables, self.out, self.written, self.callbacks)
 
     def _live(self, name: str, value: str | Array | Known) -> Value:
         if isinstance(value, str):
@@ -304,6 +307,7 @@ class Reader(Iterating):
         if self.kinds.setdefault(name, "i") != "i":
             self.refuse(f"{plain} is not always an integer", node)
         self.variables[name] = "i"
+        self.note_example(name, start)
         was_nonneg, width = name in self.nonneg, self.width.get(name)
         if is_nonneg:
             self.nonneg.add(name)
@@ -411,7 +415,8 @@ def _exprs_of(stmt: Stmt) -> list[Expr]:
         if isinstance(value, Expr):
             found.append(value)
         elif isinstance(value, tuple):
-            found += [x for x in value if isinstance(x, Expr)]
+            parts = [x for one in value for x in (one if isinstance(one, tuple) else (one,))]
+            found += [x for x in parts if isinstance(x, Expr)]
     return found
 
 

@@ -27,7 +27,7 @@ from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
-from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
+from bridge.loops_in_c.values import DTYPES, Elements, Known, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
@@ -36,7 +36,7 @@ from bridge.rulebook import book
 from bridge.source.looping import READER, SITES, Loop, Progress, bound
 from bridge.source.targets import own, touched
 
-_DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
+_DTYPES = {dtype: kind for kind, dtype in DTYPES.items()}
 _SMALL = 1 << 31
 START, STOP, OVER = ".start", ".stop", ".array"
 
@@ -322,7 +322,8 @@ class Beginning:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
             return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
 
-        reader = Reader(self.kinds, self.arrays, look, self.not_negative)
+        shapes = {name: value.shape for name, value in self.values.items()}
+        reader = Reader(self.kinds, self.arrays, look, self.not_negative, (shapes, self.numbers))
         reader.sets_attributes = bool(self.owners)
         program = reader.program(node)
         outputs = self._outputs(reader, program)
@@ -391,7 +392,7 @@ class Beginning:
         values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
         windows = self._windows(found, tracked)  # raises before anything is written
-        run = Run(found.library, values, numbers)
+        run = Run(found.library, values, numbers, self.context)
         args = {name: value for name, value in self.live.items() if name not in (START, STOP)}
         needed = {name for name in self.values if self.arrays[name].memory in found.library.plan.memory}
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}

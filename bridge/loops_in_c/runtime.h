@@ -14,6 +14,11 @@ typedef struct {
     char *memory, *shadow, *mark;
     I capacity, extents[6];
 } Local;
+/* An array that a callback is given, or has made. */
+typedef struct {
+    char *memory, *shadow, *mark;
+    I extents[6], strides[6];
+} Given;
 typedef struct {
     F *memory;
     I size, used;
@@ -30,6 +35,10 @@ typedef struct {
     numpy_loop *loops;
     void **data;
     int (*interrupted)(void), (*fits)(I);
+    void *run;
+    int (*call)(void *, I), (*pull)(void *, I);
+    Given *given, *made;
+    F *passed;
 } Frame;
 
 enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20 };

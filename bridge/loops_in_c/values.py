@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
 
 
@@ -108,6 +110,9 @@ class Unbound:
 
 
 Value = Number | Elements | Known | Several | Unbound
+
+DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "b": np.dtype(np.bool_)}
+"""The dtype of each kind of number."""
 
 ZERO, ONE = Const("i", 0), Const("i", 1)
 

@@ -98,12 +98,19 @@ def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
         if ct is not None and entry.replays:
             found[number] = entry.mark(ct, lambda inner: _walk(context, inner))
         elif ct is not None:
-            for place, mark in _reached(entry, ct):
-                found[number].append(None if mark is None else np.isnan(settled(mark)))
-                if mark is not None:
-                    place.accumulate(mark)
+            found[number] = marked(entry, ct)
         if entry.activates:
             entry.forget_before()
+    return found
+
+
+def marked(entry: Entry, ct: Any) -> list[Any]:
+    """Where the cotangents exist that an entry's pull yields; the marks are added to the shadows of the inputs."""
+    found: list[Any] = []
+    for place, mark in _reached(entry, ct):
+        found.append(None if mark is None else np.isnan(settled(mark)))
+        if mark is not None:
+            place.accumulate(mark)
     return found
 
 

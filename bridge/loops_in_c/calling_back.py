@@ -1,0 +1,360 @@
+"""Expressions that are not compiled, and that Python computes in the middle of a loop: calls of NumPy and SciPy.
+
+Their operands are arrays and numbers. What the results are (dtype, axes) is found by a trial, on arrays of the shapes
+that the loop begins with. Compiled code stops where a result is another kind of thing.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.loops_in_c.aliasing import Aliasing
+from bridge.loops_in_c.callbacks import Expression, Result, put
+from bridge.loops_in_c.ir import Array, Callback, Const, Expr, Load, Op, Size, Var
+from bridge.loops_in_c.values import DTYPES, ZERO, Again, Elements, Known, NotCompiled, Number, Several, Value
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rulebook import book
+
+_METHODS = frozenset(
+    "all any argmax argmin argsort astype clip compress conj copy cumprod cumsum diagonal dot flatten max mean min "
+    "nonzero prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
+)
+"""Methods of arrays that change nothing."""
+_SIMPLE = (type(None), bool, int, float, str, type, np.dtype, type(Ellipsis), np.generic)
+_KINDS = {float: "f", np.float64: "f", int: "i", np.int64: "i", bool: "b", np.bool_: "b"}
+_TYPES = {("f", True): float, ("f", False): np.float64, ("i", True): int, ("i", False): np.int64,
+          ("b", True): bool, ("b", False): np.bool_}  # fmt: skip
+_LARGE = 1 << 22
+"""Elements of an operand above which no trial is made."""
+_EXAMPLES: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv, "max": max, "min": min,
+}  # fmt: skip
+
+
+class Unknown(Exception):
+    """There is no example of a value."""
+
+
+class CallingBack(Aliasing):
+    """Reads expressions that Python computes.
+
+    Attributes
+    ----------
+    callbacks : those that have been read.
+    shapes, examples : shapes of arrays and values of variables, as they may be.
+    """
+
+    callbacks: list[Expression]
+    shapes: dict[str, tuple[int, ...]]
+    examples: dict[str, Any]
+
+    def _of_Call(self, node: ast.Call) -> Value:
+        return self._compiled_or_called(node, super()._of_Call)
+
+    def _of_Subscript(self, node: ast.Subscript) -> Value:
+        return self._compiled_or_called(node, super()._of_Subscript)
+
+    def _compiled_or_called(self, node: Any, compiled: Callable[[Any], Value]) -> Value:
+        names, count = dict(self.names), len(self.block)
+        try:
+            return compiled(node)
+        except NotCompiled as reason:
+            self.rewind(names, count)
+            try:
+                return self._called(node)
+            except NotCompiled as other:
+                self.rewind(names, count)
+                # A call that is not compiled in any form: the reason why Python does not compute it.
+                raise (other if isinstance(node, ast.Call) and other.reason != "a call" else reason) from None
+
+    def rewind(self, names: dict[str, Value], count: int) -> None:
+        """Forget what has been read of a statement since then."""
+        self.names.clear()
+        self.names.update(names)
+        del self.block[count:]
+
+    def make(self, local: str, value: Elements) -> Elements:
+        self._note_shape(local, value.extents)
+        return super().make(local, value)
+
+    def temporary(self, kind: str, extents: tuple[Expr, ...]) -> str:
+        local = super().temporary(kind, extents)
+        self._note_shape(local, extents)
+        return local
+
+    def _note_shape(self, local: str, extents: Sequence[Expr]) -> None:
+        try:
+            self.shapes[local] = tuple(max(self.example(one), 0) for one in extents)
+        except Unknown:
+            self.shapes.pop(local, None)
+
+    def note_example(self, name: str, expr: Expr) -> None:
+        """Record what an integer may be."""
+        if expr.kind == "i":
+            try:
+                self.examples[name] = self.example(expr)
+            except Unknown:
+                self.examples.pop(name, None)
+
+    def _note(self, name: str, expr: Expr) -> None:
+        super()._note(name, expr)
+        self.note_example(name, expr)
+
+    def example(self, expr: Expr) -> int:
+        """A value that an integer may have."""
+        match expr:
+            case Const():
+                return int(expr.value)
+            case Size() if expr.array in self.shapes:
+                return self.shapes[expr.array][expr.axis]
+            case Var() if isinstance(self.examples.get(expr.name), (int, np.integer)):
+                return int(self.examples[expr.name])
+            case Op() if expr.name in _EXAMPLES:
+                a, b = map(self.example, expr.args)
+                if expr.name == "floordiv" and b == 0:
+                    raise Unknown
+                return int(_EXAMPLES[expr.name](a, b))
+            case Op(name="select"):
+                return self.example(expr.args[2])
+        raise Unknown
+
+    def _called(self, node: ast.Call | ast.Subscript) -> Value:
+        """An expression that Python computes."""
+        spelling = Spelling(self)
+        if isinstance(node, ast.Subscript):
+            body: ast.expr = ast.Subscript(spelling.operand(node.value), spelling.key(node.slice), ast.Load())
+        else:
+            body = spelling.call(node)
+        return self.computed_by_python(body, spelling, node)
+
+    def put(self, target: ast.Subscript, value: Value) -> None:
+        """Python stores a value into an array: all of it gets what a copy holds after that."""
+        base = self.value(target.value)
+        if not isinstance(base, Elements) or base.is_copy or base.array is None:
+            self.refuse("a store into this", target)
+        self.check_alone(base)
+        spelling = Spelling(self)
+        args = [spelling.leaf(base, target), spelling.key(target.slice), spelling.leaf(value, target)]
+        self.fill(base, self.computed_by_python(ast.Call(spelling.constant(put), args, []), spelling, target))
+
+    def fill(self, place: Elements, value: Value, is_sequential: bool = False) -> None:
+        """All elements of a view are written."""
+        raise NotImplementedError
+
+    def computed_by_python(self, body: ast.expr, spelling: Spelling, node: ast.AST) -> Value:
+        """What Python computes of the operands of an expression."""
+        arrays = [self._laid_out(one, number, node) for number, one in enumerate(spelling.arrays)]
+        numbers = [Number(self.let(one.expr), one.weak, None, one.is_certain) for one in spelling.numbers]
+        types = []
+        for one in numbers:
+            if not isinstance(one.weak, bool) or not one.has_one_type:
+                self.refuse("a number of Python's or of NumPy's", node)
+            types.append(_TYPES[one.expr.kind, one.weak])
+        parameters = [*(f"a{k}" for k in range(len(arrays))), *(f"n{k}" for k in range(len(numbers)))]
+        function = _function(body, parameters, spelling.constants)
+        ranks = tuple((one.kind, len(one.extents)) for one in arrays)
+        results, is_several, shapes, shares = self._tried(function, arrays, types, node)
+        named = self._place(node)
+        locals_ = tuple(f"{named}.{k}:{one.ndim}{one.kind}" for k, one in enumerate(results))
+        read = {one.array for one in arrays if one.array is not None}
+        for local, result, shape in zip(locals_, results, shapes, strict=True):
+            self._free(local, read)
+            if not result.is_contiguous and local not in self.unordered:
+                self.unordered.add(local)
+                self.gapped.add(local)
+                raise Again
+            self.arrays[local] = Array(result.kind, result.ndim or 1, local, True, True)
+            self.shapes[local] = shape
+        names = tuple(tuple(self.new("q") for _ in one.extents) for one in arrays)
+        loads = tuple(one.at(tuple(Var("i", x) for x in q)) for one, q in zip(arrays, names, strict=True))
+        assert all(isinstance(one, Load) for one in loads)
+        exprs = tuple(one.expr for one in numbers)
+        self.block.append(
+            Callback(len(self.callbacks), locals_, names, tuple(x.extents for x in arrays), loads, exprs)  # type: ignore[arg-type]
+        )
+        self.callbacks.append(Expression(function, ranks, tuple(types), results, is_several))
+        shared: frozenset[str] = frozenset()
+        for one, is_shared in zip(spelling.arrays, shares, strict=True):
+            if is_shared and one.array is not None:
+                shared |= one.shared | {self.arrays[one.array].memory}
+        values = [self._result(*pair, shared) for pair in zip(locals_, results, strict=True)]
+        return Several(tuple(values)) if is_several else values[0]
+
+    def _result(self, local: str, result: Result, shared: frozenset[str]) -> Value:
+        if result.ndim is None:
+            element = Load(result.kind, local, (ZERO,))
+            return Number(element, result.type in (float, int, bool))
+        whole = self.whole(local)
+        return self._viewed(local, whole.extents, whole.view, shared)
+
+    def _place(self, node: Any) -> str:
+        """A name for the results of an expression, which has a place in the program."""
+        number = sum(isinstance(one, Callback) for one in self.block)
+        return f"{self.prefix}.callback.{node.lineno}.{node.col_offset}.{number}"
+
+    def _laid_out(self, value: Elements, number: int, node: Any) -> Elements:
+        """An array that lies in memory as NumPy's does."""
+        if not value.is_copy and value.array is not None:
+            if value.array in self.gapped or value.array in self.unordered:
+                self.refuse("an array that may lie otherwise in memory", node)
+            return value
+        if value.is_part or not self.is_in_order(value):
+            self.refuse("an array that may lie otherwise in memory", node)
+        local = f"{self._place(node)}.{number}o:{len(value.extents)}{value.kind}"
+        return self.make(local, value)
+
+    def _tried(
+        self, function: Callable[..., Any], arrays: Sequence[Elements], types: Sequence[type], node: ast.AST
+    ) -> tuple[tuple[Result, ...], bool, list[tuple[int, ...]], list[bool]]:
+        """What an expression gives for arrays of these shapes, and whether that may be memory of its operands."""
+        try:
+            shapes = [tuple(max(self.example(one), 0) for one in array.extents) for array in arrays]
+        except Unknown:
+            self.refuse("arrays of which no shape is known", node)
+        if any(np.prod(shape, dtype=float) > _LARGE for shape in shapes):
+            self.refuse("arrays that are too large for a trial", node)
+        given = [_filled(shape, one.kind) for shape, one in zip(shapes, arrays, strict=True)]
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found = function(*given, *(kind(1) for kind in types))
+        except Exception as error:  # whatever the library raises for these operands
+            self.refuse(f"a call that raises for other values ({type(error).__name__})", node)
+        is_several = isinstance(found, (tuple, list))
+        parts = list(found) if is_several else [found]
+        results = tuple(_described(part) or self.refuse("a call with such a result", node) for part in parts)
+        shares = [any(isinstance(x, np.ndarray) and np.may_share_memory(x, one) for x in parts) for one in given]
+        if is_several and any(shares):
+            self.refuse("a call that gives several views", node)
+        return results, is_several, [np.shape(one) or (1,) for one in parts], shares
+
+
+class Spelling:
+    """An expression with parameters in the place of its operands.
+
+    Attributes
+    ----------
+    arrays, numbers : the operands.
+    constants : objects that are known, by the names that stand for them.
+    """
+
+    def __init__(self, reader: CallingBack) -> None:
+        self.reader = reader
+        self.arrays: list[Elements] = []
+        self.numbers: list[Number] = []
+        self.constants: dict[str, Any] = {}
+
+    def call(self, node: ast.Call) -> ast.expr:
+        """A call of a function or a method that changes nothing."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+            base = self.reader.value(node.func.value)
+            if isinstance(base, Elements):
+                function: ast.expr = ast.Attribute(self.leaf(base, node), node.func.attr, ast.Load())
+                return self._with_arguments(function, node)
+        found = self.reader.known(node.func)
+        if not _is_pure(found):
+            self.reader.refuse("a call", node)
+        return self._with_arguments(self.constant(found), node)
+
+    def _with_arguments(self, function: ast.expr, node: ast.Call) -> ast.expr:
+        if any(one.arg in (None, "out") for one in node.keywords):
+            self.reader.refuse("a call with such keywords", node)
+        keywords = [ast.keyword(one.arg, self.operand(one.value)) for one in node.keywords]
+        return ast.Call(function, [self.operand(one) for one in node.args], keywords)
+
+    def operand(self, node: ast.expr) -> ast.expr:
+        """A part of the expression."""
+        if isinstance(node, ast.List):
+            return ast.List([self.operand(one) for one in node.elts], ast.Load())
+        if isinstance(node, ast.Tuple):
+            return ast.Tuple([self.operand(one) for one in node.elts], ast.Load())
+        if isinstance(node, ast.Starred):
+            self.reader.refuse("a call with *", node)
+        return self.leaf(self.reader.value(node), node)
+
+    def key(self, node: ast.expr) -> ast.expr:
+        """The key of an item."""
+        if isinstance(node, ast.Tuple):
+            return ast.Tuple([self.key(one) for one in node.elts], ast.Load())
+        if isinstance(node, ast.Slice):
+            bounds = [ast.Constant(None) if one is None else self.operand(one) for one in
+                      (node.lower, node.upper, node.step)]  # fmt: skip
+            return ast.Call(self.constant(slice), bounds, [])
+        return self.operand(node)
+
+    def leaf(self, value: Value, node: ast.AST) -> ast.expr:
+        match value:
+            case Elements():
+                self.arrays.append(value)
+                return ast.Name(f"a{len(self.arrays) - 1}", ast.Load())
+            case Number(expr=Const() as expr, weak=True):
+                return self.constant(expr.value)
+            case Number():
+                self.numbers.append(value)
+                return ast.Name(f"n{len(self.numbers) - 1}", ast.Load())
+            case Several():
+                return ast.Tuple([self.leaf(one, node) for one in value.items], ast.Load())
+            case Known() if isinstance(value.value, _SIMPLE) and not value.variable:
+                return self.constant(value.value)
+        self.reader.refuse("an operand of this kind", node)
+
+    def constant(self, value: Any) -> ast.expr:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = value
+        return ast.Name(name, ast.Load())
+
+
+def _function(body: ast.expr, parameters: Sequence[str], constants: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of an expression with parameters."""
+    arguments = ast.arguments([], [ast.arg(one) for one in parameters], None, [], [], None, [])
+    tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
+    made: Callable[..., Any] = eval(compile(tree, "<a loop in C>", "eval"), dict(constants))
+    return made
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether a function of NumPy's or SciPy's has no effect but its result."""
+    if isinstance(function, np.ufunc):
+        return function.nout >= 1
+    module = getattr(function, "__module__", None) or ""
+    if module.partition(".")[0] not in ("numpy", "scipy") or module.startswith("numpy.random"):
+        return False
+    try:
+        is_ruled = book.find(function) is not None or function in book.ZERO_PULL or function in _MAKING
+        return is_ruled and function not in book.MUTATING and function not in ARRAYS.handled
+    except TypeError:
+        return False
+
+
+_MAKING = frozenset({np.array, np.asarray, np.full, np.eye, np.identity, np.arange})
+"""Functions without a rule whose results are new arrays."""
+
+
+def _filled(shape: tuple[int, ...], kind: str) -> np.ndarray:
+    """An array for a trial: positive numbers, of a matrix a regular one; valid indices; or a mask of all."""
+    if kind == "b":
+        return np.ones(shape, bool)
+    if kind == "i":
+        return np.zeros(shape, np.int64)
+    made = (np.arange(np.prod(shape, dtype=int), dtype=float) / 7.0 % 1.0 + 0.5).reshape(shape)
+    if len(shape) >= 2 and shape[-1] == shape[-2]:
+        made += shape[-1] * np.eye(shape[-1])
+        made = (made + np.swapaxes(made, -1, -2)) / 2
+    return made
+
+
+def _described(value: Any) -> Result | None:
+    """What a result is; None if compiled code does not take it."""
+    kind = type(value)
+    if kind in _KINDS:
+        return Result(_KINDS[kind], kind)
+    if kind is not np.ndarray or not 1 <= value.ndim <= 6:
+        return None
+    found = [name for name, dtype in DTYPES.items() if dtype == value.dtype]
+    return Result(found[0], np.ndarray, value.ndim, value.flags.c_contiguous) if found else None
