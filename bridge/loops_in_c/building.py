@@ -175,7 +175,7 @@ class Run:
         if library.program.callbacks:
             made = self.callbacks = Callbacks(context, library.program.callbacks, library.plan.active_operands)
             frame.run, frame.call, frame.pull = id(self), CALL, PULL
-            frame.given, frame.made = ctypes.addressof(made.given), ctypes.addressof(made.made)
+            frame.given, frame.made = made.given.ctypes.data, made.made.ctypes.data
             frame.passed = made.passed.ctypes.data
         self._release = weakref.finalize(self, _release, library, frame, len(printer.local), self.locals)
         self._release.atexit = False

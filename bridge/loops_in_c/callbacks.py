@@ -6,7 +6,6 @@ What the log of the differentiation gets meanwhile is the record of the call. Th
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +22,9 @@ from bridge.rewind.roots import Root
 
 _GAPS = 8
 """How many times its elements the memory that a copy of an array spans may take."""
+_VIEWS = 1000
+"""How many arrays of C's are cached."""
+_MEMORY, _SHADOW, _MARK, _EXTENTS, _STRIDES = 0, 1, 2, 3, 9
 _ASKED = 1 << 23
 """Bytes of records after which the memory of the machine is checked again."""
 
@@ -63,18 +65,6 @@ class Expression(NamedTuple):
     is_several: bool
 
 
-class Given(ctypes.Structure):
-    """`Given` of `runtime.h`."""
-
-    _fields_ = [
-        ("memory", ctypes.c_void_p),
-        ("shadow", ctypes.c_void_p),
-        ("mark", ctypes.c_void_p),
-        ("extents", ctypes.c_int64 * 6),
-        ("strides", ctypes.c_int64 * 6),
-    ]
-
-
 class Record(NamedTuple):
     """One call: the entries of its log, and the places of its operands and results; None where there is no gradient."""
 
@@ -98,7 +88,8 @@ class Callbacks:
         arrays = max(len(one.arrays) for one in expressions)
         results = max(len(one.results) for one in expressions)
         numbers = max(len(one.numbers) for one in expressions)
-        self.given, self.made = (Given * (arrays + 1))(), (Given * (results + 1))()
+        # `Given` of `runtime.h`: memory, shadow, mark, six extents, six strides.
+        self.given, self.made = (np.zeros((count + 1, 15), np.int64) for count in (arrays, results))
         self.passed = np.zeros(2 * numbers + 1)
         self.records: list[Record] = []
         self.next = 0
@@ -106,6 +97,7 @@ class Callbacks:
         self.bytes = 0
         self.is_full = self.is_marked = False
         self.held: list[np.ndarray] = []
+        self.views: dict[Any, np.ndarray] = {}
 
     def begin(self) -> None:
         """A forward pass begins."""
@@ -140,7 +132,8 @@ class Callbacks:
 
     def _call(self, number: int) -> int:
         one = self.expressions[number]
-        values = [copied(_seen(x, "memory", *what)) for x, what in zip(self.given, one.arrays, strict=False)]
+        rows = self.given[: len(one.arrays)].tolist()
+        values = [copied(self._seen(row, _MEMORY, *what)) for row, what in zip(rows, one.arrays, strict=True)]
         self.bytes += sum(value.nbytes for value in values)
         if self.bytes > _ASKED:
             self.bytes = 0
@@ -160,12 +153,12 @@ class Callbacks:
             return 0
         self.held = []
         for slot, result, expected in zip(self.made, results, one.results, strict=False):
-            plain = _plain(result)
+            plain = grounded(result) if is_tracked(result) else result
             if not _is_as_expected(plain, expected):
                 return 0
             array = np.ascontiguousarray(plain)
-            slot.memory = array.ctypes.data
-            slot.extents[: array.ndim] = array.shape
+            slot[_MEMORY] = array.__array_interface__["data"][0]
+            slot[_EXTENTS : _EXTENTS + array.ndim] = array.shape
             self.held.append(array)
         if any(active):
             places = [x.place if is_tracked(x) else None for x in operands]
@@ -192,41 +185,61 @@ class Callbacks:
         one = self.expressions[number]
         self.next -= 1
         record = self.records[self.next]
-        cts = [
-            None if place is None else _read(x, "shadow", what)
-            for x, what, place in zip(self.made, one.results, record.results, strict=False)
+        ends = [
+            (place, result, row)
+            for place, result, row in zip(record.results, one.results, self.made.tolist(), strict=False)
+            if place is not None
         ]
-        present: list[Any] = [None] * len(record.entries)
-        marks: list[Any] = []
+        marks: list[Any] = [None] * len(record.operands)
+        present: dict[int, Any] = {}
         if self.is_marked:
-            for x, what, place in zip(self.made, one.results, record.results, strict=False):
-                if place is not None:
-                    place.accumulate(np.where(_read(x, "mark", what) != 0, np.nan, 0.0)[()])
+            for place, result, row in ends:
+                place.accumulate(np.where(self._read(row, _MARK, result) != 0, np.nan, 0.0)[()])
             for k, entry, ct in self._backwards(record):
                 present[k] = strong_zeros.marked(entry, ct)
             self._again(record)
             marks = [_taken(place) for place in record.operands]
-        for place, ct in zip(record.results, cts, strict=True):
-            if place is not None:
-                place.accumulate(ct)
+        for place, result, row in ends:
+            place.accumulate(self._read(row, _SHADOW, result))
         for k, entry, ct in self._backwards(record):
             if self.is_marked:
-                strong_zeros.push_present(entry, ct, present[k] or [])
+                strong_zeros.push_present(entry, ct, present.get(k, []))
             else:
                 entry.push(ct)
         self._again(record)
-        for k, place in enumerate(record.operands):
+        rows = self.given[: len(one.arrays)].tolist()
+        for k, (place, mark) in enumerate(zip(record.operands, marks, strict=True)):
             ct = _taken(place)
-            mark = None if not self.is_marked or marks[k] is None else np.isnan(marks[k]).astype(float)
             if k >= len(one.arrays):
                 at = 2 * (k - len(one.arrays))
-                self.passed[at : at + 2] = 0.0 if ct is None else ct, 0.0 if mark is None else mark
+                self.passed[at] = 0.0 if ct is None else ct
+                self.passed[at + 1] = mark is not None and np.isnan(mark)
                 continue
-            if ct is not None and self.given[k].shadow:
-                _seen(self.given[k], "shadow", *one.arrays[k])[...] += ct
-            if mark is not None and self.given[k].mark:
-                shown = _seen(self.given[k], "mark", *one.arrays[k])
-                shown[mark != 0] = 1.0
+            if ct is not None and rows[k][_SHADOW]:
+                self._seen(rows[k], _SHADOW, *one.arrays[k])[...] += ct
+            if mark is not None and rows[k][_MARK]:
+                self._seen(rows[k], _MARK, *one.arrays[k])[np.isnan(mark)] = 1.0
+
+    def _seen(self, row: list[int], part: int, kind: str, ndim: int) -> np.ndarray:
+        """An array of C's."""
+        shape, strides = tuple(row[_EXTENTS : _EXTENTS + ndim]), tuple(row[_STRIDES : _STRIDES + ndim])
+        return self._view(row[part], shape, strides, kind)
+
+    def _read(self, row: list[int], part: int, result: Result) -> Any:
+        """The cotangent of a result, or its mark."""
+        shape = tuple(row[_EXTENTS : _EXTENTS + (result.ndim or 0)])
+        return self._view(row[part], shape, None, "f").copy()[()]
+
+    def _view(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> np.ndarray:
+        key = address, shape, strides, kind
+        found = self.views.get(key)
+        if found is None:
+            if not address or 0 in shape:
+                return np.zeros(shape, DTYPES[kind])
+            if len(self.views) > _VIEWS:
+                self.views.clear()
+            found = self.views[key] = np.asarray(_Interface(address, shape, strides, kind))
+        return found
 
     def _backwards(self, record: Record) -> Any:
         """The entries from the last one, each with its cotangent, after it has been undone."""
@@ -291,33 +304,11 @@ class _Interface:
         }  # fmt: skip
 
 
-def _seen(given: Given, part: str, kind: str, ndim: int) -> np.ndarray:
-    """An array of C's."""
-    shape = tuple(given.extents[:ndim])
-    address = getattr(given, part)
-    if not math.prod(shape) or not address:
-        return np.zeros(shape, DTYPES[kind])
-    return np.asarray(_Interface(address, shape, tuple(given.strides[:ndim]), kind))
-
-
-def _read(given: Given, part: str, result: Result) -> Any:
-    """The cotangent of a result, or its mark."""
-    shape = tuple(given.extents[: result.ndim or 0])
-    address = getattr(given, part)
-    if not math.prod(shape) or not address:
-        return np.zeros(shape)[()]
-    return np.asarray(_Interface(address, shape, None, "f")).copy()[()]
-
-
 def _number(value: float, kind: type) -> Any:
     """A number that C has passed."""
     if kind in (float, np.float64):
         return kind(value)
     return kind(int(np.float64(value).view(np.int64)))
-
-
-def _plain(result: Any) -> Any:
-    return grounded(result) if is_tracked(result) else result
 
 
 def _is_as_expected(plain: Any, expected: Result) -> bool:
