@@ -50,7 +50,7 @@ class Aliasing(Expressions):
             value = self.make(f"{local}c", value)
         self.note_layout(local, value)
         self._free(local, read_by(value))
-        self.arrays[local] = Array(value.kind, len(value.extents), local, True, True)
+        self.local(local, value.kind, value.extents)
         if is_first:
             self.block.append(Make(local, value.extents))
         self.block.append(Each(names, value.extents, local, index, value.at(index), is_first=is_first))

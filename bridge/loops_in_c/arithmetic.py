@@ -336,7 +336,7 @@ class Arithmetic(Indexing):
     def temporary(self, kind: str, extents: tuple[Expr, ...]) -> str:
         """An array of one statement, whose elements are not yet computed."""
         local = self.new("r")
-        self.arrays[local] = Array(kind, len(extents), local, True, True)
+        self.local(local, kind, extents)
         self.block.append(Make(local, extents))
         return local
 
@@ -344,14 +344,22 @@ class Arithmetic(Indexing):
         """An array of one statement as a value: a name that is bound to it gets a copy."""
         return Elements(self.arrays[local].kind, extents, self.whole(local).at)
 
-    def rolled(self, value: Elements, shift: Value, node: ast.AST) -> Value:
-        if len(value.extents) != 1:
+    def rolled(self, value: Elements, shift: Value, axis: Value | None, node: ast.AST) -> Value:
+        """The elements, moved along one axis."""
+        rank = len(value.extents)
+        along = 0 if axis is None and rank == 1 else self._axis(axis, rank, node)
+        if along is None:
             self.refuse("roll of a matrix", node)
-        length, by = value.extents[0], self.let(self.index_of(shift))
-        at = value.at
-        return Elements(
-            value.kind, value.extents, lambda q: at((Op("i", "mod", (Op("i", "sub", (q[0], by)), length)),))
-        )
+        length = value.extents[along]
+        by = self.let(Op("i", "mod", (self.let(self.index_of(shift)), Op("i", "max", (length, ONE)))))
+        at, k = value.at, along
+
+        def rolled(q: tuple[Expr, ...]) -> Expr:
+            back = Op("i", "sub", (q[k], by))
+            place = Op("i", "select", (Op("b", "lt", (back, ZERO)), Op("i", "add", (back, length)), back))
+            return at((*q[:k], place, *q[k + 1 :]))
+
+        return Elements(value.kind, value.extents, rolled)
 
     def difference(self, value: Elements, node: ast.AST) -> Value:
         """The differences of neighbours in a vector."""

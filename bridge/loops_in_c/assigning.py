@@ -13,6 +13,7 @@ from bridge.loops_in_c.values import (
     Again,
     Axis,
     Elements,
+    Items,
     Known,
     NotCompiled,
     Number,
@@ -224,10 +225,10 @@ class Assigning(CallingBack):
             if not self.prefix and name in self.first_arrays:
                 self.block.append(self.rebound(name, True))
         else:
-            parts = value.items if isinstance(value, Several) else ()
-            fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
-            if not all(fixed):
-                self.refuse(f"{name} is a tuple of what may change")
+            if isinstance(value, Several):
+                for number, one in enumerate(value.items):
+                    self.bind(f"{name}.{number}", one)
+                value = Items(len(value.items))
             self.names[name] = value
 
     def _flag(self, name: str) -> None:

@@ -7,7 +7,7 @@ import operator
 from typing import NoReturn
 
 from bridge.loops_in_c.ir import Array, Assign, Check, Const, Expr, Let, Load, Op, Size, Stmt, Var
-from bridge.loops_in_c.values import ZERO, Axis, Elements, NotCompiled, Value, placed
+from bridge.loops_in_c.values import ONE, ZERO, Again, Axis, Elements, NotCompiled, Value, placed
 
 SMALL = 31
 """Bits of an integer that the program is given."""
@@ -24,6 +24,8 @@ class Blocks:
     mixed: set[str]
     unordered: set[str]
     gapped: set[str]
+    longer: set[tuple[str, int]]
+    """Axes of arrays that the loop makes, which have one element in some places, and others elsewhere."""
     block: list[Stmt]
     line: int
     fresh: int
@@ -36,7 +38,19 @@ class Blocks:
         """All of an array."""
         count = self.arrays[name].ndim
         axes = tuple(Axis(ZERO, 1, axis) for axis in range(count))
-        return self._viewed(name, tuple(Size("i", name, axis) for axis in range(count)), axes)
+        ones = self.arrays[name].ones
+        extents = tuple(ONE if axis in ones else Size("i", name, axis) for axis in range(count))
+        return self._viewed(name, extents, axes)
+
+    def local(self, name: str, kind: str, extents: tuple[Expr, ...]) -> None:
+        """An array that the loop makes, perhaps in several places."""
+        ones = frozenset(axis for axis, one in enumerate(extents) if one == ONE and (name, axis) not in self.longer)
+        known = self.arrays[name].ones if name in self.arrays else ones
+        if known - ones:
+            # What has been read takes these axes for axes of one element.
+            self.longer |= {(name, axis) for axis in known - ones}
+            raise Again
+        self.arrays[name] = Array(kind, len(extents), name, True, True, ones=ones & known)
 
     def _viewed(
         self, name: str, extents: tuple[Expr, ...], axes: tuple[Axis, ...], shared: frozenset[str] = frozenset()

@@ -16,16 +16,24 @@ import numpy as np
 
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.callbacks import Expression, Result, put
-from bridge.loops_in_c.ir import Array, Callback, Const, Expr, Load, Op, Size, Var
-from bridge.loops_in_c.values import DTYPES, ZERO, Again, Elements, Known, NotCompiled, Number, Several, Value
+from bridge.loops_in_c.ir import Callback, Const, Expr, Load, Op, Size, Var
+from bridge.loops_in_c.values import DTYPES, ONE, ZERO, Again, Axis, Elements, Known, NotCompiled, Number, Several, Value
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook import book
+from bridge.source import callees
 
 _METHODS = frozenset(
     "all any argmax argmin argsort astype clip compress conj copy cumprod cumsum diagonal dot flatten max mean min "
     "nonzero prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
 )
 """Methods of arrays that change nothing."""
+_MOVING = frozenset(
+    "append argmax argmin argsort array array_split atleast_1d atleast_2d broadcast_to bincount column_stack compress "
+    "concatenate delete diag diagonal dstack eye flatten flip fliplr flipud full hstack identity indices insert meshgrid "
+    "moveaxis nonzero pad ravel repeat reshape roll rollaxis rot90 searchsorted sort split squeeze stack swapaxes take "
+    "tile transpose tri tril triu vstack where".split()
+)
+"""Functions and methods that move elements and compute none."""
 _SIMPLE = (type(None), bool, int, float, str, type, np.dtype, type(Ellipsis), np.generic)
 _KINDS = {float: "f", np.float64: "f", int: "i", np.int64: "i", bool: "b", np.bool_: "b"}
 _TYPES = {("f", True): float, ("f", False): np.float64, ("i", True): int, ("i", False): np.int64,
@@ -56,6 +64,53 @@ class CallingBack(Aliasing):
 
     def _of_Call(self, node: ast.Call) -> Value:
         return self._compiled_or_called(node, super()._of_Call)
+
+    def method(self, base: Elements, name: str, node: ast.Call) -> Value:
+        if name == "reshape" and not node.keywords:
+            args = [self.value(one) for one in node.args]
+            return self.reshaped(base, args[0] if len(args) == 1 else Several(tuple(args)), node)
+        return super().method(base, name, node)
+
+    def reshaped(self, base: Elements, shape: Value, node: ast.AST) -> Value:
+        """A view with other axes of one element; of other shapes, Python computes it."""
+        items = shape.items if isinstance(shape, Several) else (shape,)
+        extents = [self.index_of(one) for one in items]
+        long = [k for k, one in enumerate(extents) if one != ONE]
+        own = [k for k, one in enumerate(base.extents) if one != ONE]
+        if len(long) != len(own):
+            self.refuse("reshape", node)
+        for one, other in zip([extents[k] for k in long], [base.extents[k] for k in own], strict=True):
+            if one == Const("i", -1) and long:
+                continue
+            if one != other:
+                if self._may_differ(one, other):
+                    self.refuse("reshape", node)
+                self.check(Op("b", "eq", (self.let(one), other)))
+        squeezed = self.squeezed(base, own)
+        return self.widened(squeezed, [k for k in range(len(extents)) if k not in long]) if len(long) < len(extents) else squeezed
+
+    def _may_differ(self, one: Expr, other: Expr) -> bool:
+        try:
+            return self.example(one) != self.example(other)
+        except Unknown:
+            return True
+
+    def squeezed(self, base: Elements, own: Sequence[int]) -> Elements:
+        """A value with some of its axes. The others have one element."""
+        extents = tuple(base.extents[k] for k in own)
+        if base.is_copy or base.array is None:
+            at, count = base.at, len(base.extents)
+            return Elements(
+                base.kind,
+                extents,
+                lambda q: at(tuple(q[own.index(k)] if k in own else ZERO for k in range(count))),
+                is_part=base.is_part,
+            )
+        axes = tuple(
+            one if one.axis is None else Axis(one.start, one.step, own.index(one.axis)) if one.axis in own else Axis(one.start)
+            for one in base.view
+        )
+        return self._viewed(base.array, extents, axes, base.shared)
 
     def _of_Subscript(self, node: ast.Subscript) -> Value:
         return self._compiled_or_called(node, super()._of_Subscript)
@@ -149,7 +204,8 @@ class CallingBack(Aliasing):
 
     def computed_by_python(self, body: ast.expr, spelling: Spelling, node: ast.AST) -> Value:
         """What Python computes of the operands of an expression."""
-        arrays = [self._laid_out(one, number, node) for number, one in enumerate(spelling.arrays)]
+        arrays = [self._laid_out(one, number, spelling.only_moves, node) for number, one in enumerate(spelling.arrays)]
+        is_ordered = not any(one.array in self.unordered or one.array in self.gapped for one in arrays)
         numbers = [Number(self.let(one.expr), one.weak, None, one.is_certain) for one in spelling.numbers]
         types = []
         for one in numbers:
@@ -159,17 +215,18 @@ class CallingBack(Aliasing):
         parameters = [*(f"a{k}" for k in range(len(arrays))), *(f"n{k}" for k in range(len(numbers)))]
         function = _function(body, parameters, spelling.constants)
         ranks = tuple((one.kind, len(one.extents)) for one in arrays)
-        results, is_several, shapes, shares = self._tried(function, arrays, types, node)
+        results, is_several, shapes, shares = self._tried(function, arrays, numbers, types, node)
         named = self._place(node)
         locals_ = tuple(f"{named}.{k}:{one.ndim}{one.kind}" for k, one in enumerate(results))
         read = {one.array for one in arrays if one.array is not None}
         for local, result, shape in zip(locals_, results, shapes, strict=True):
             self._free(local, read)
-            if not result.is_contiguous and local not in self.unordered:
+            if not (is_ordered and result.is_contiguous) and local not in self.gapped:
                 self.unordered.add(local)
                 self.gapped.add(local)
                 raise Again
-            self.arrays[local] = Array(result.kind, result.ndim or 1, local, True, True)
+            # Extents are known when Python has computed it; of a number, one.
+            self.local(local, result.kind, (ONE if result.ndim is None else Var("i", ".extent"),) * (result.ndim or 1))
             self.shapes[local] = shape
         names = tuple(tuple(self.new("q") for _ in one.extents) for one in arrays)
         loads = tuple(one.at(tuple(Var("i", x) for x in q)) for one, q in zip(arrays, names, strict=True))
@@ -198,23 +255,32 @@ class CallingBack(Aliasing):
         number = sum(isinstance(one, Callback) for one in self.block)
         return f"{self.prefix}.callback.{node.lineno}.{node.col_offset}.{number}"
 
-    def _laid_out(self, value: Elements, number: int, node: Any) -> Elements:
-        """An array that lies in memory as NumPy's does."""
+    def _laid_out(self, value: Elements, number: int, is_moved: bool, node: Any) -> Elements:
+        """An array that lies in memory as NumPy's does, unless it is only moved."""
         if not value.is_copy and value.array is not None:
-            if value.array in self.gapped or value.array in self.unordered:
+            if not is_moved and (value.array in self.gapped or value.array in self.unordered):
                 self.refuse("an array that may lie otherwise in memory", node)
             return value
-        if value.is_part or not self.is_in_order(value):
+        if not is_moved and (value.is_part or not self.is_in_order(value)):
             self.refuse("an array that may lie otherwise in memory", node)
         local = f"{self._place(node)}.{number}o:{len(value.extents)}{value.kind}"
         return self.make(local, value)
 
     def _tried(
-        self, function: Callable[..., Any], arrays: Sequence[Elements], types: Sequence[type], node: ast.AST
+        self,
+        function: Callable[..., Any],
+        arrays: Sequence[Elements],
+        operands: Sequence[Number],
+        types: Sequence[type],
+        node: ast.AST,
     ) -> tuple[tuple[Result, ...], bool, list[tuple[int, ...]], list[bool]]:
         """What an expression gives for arrays of these shapes, and whether that may be memory of its operands."""
         try:
             shapes = [tuple(max(self.example(one), 0) for one in array.extents) for array in arrays]
+            numbers = [
+                kind(self.example(one.expr) if one.expr.kind == "i" else 1)
+                for kind, one in zip(types, operands, strict=True)
+            ]
         except Unknown:
             self.refuse("arrays of which no shape is known", node)
         if any(np.prod(shape, dtype=float) > _LARGE for shape in shapes):
@@ -223,7 +289,7 @@ class CallingBack(Aliasing):
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found = function(*given, *(kind(1) for kind in types))
+                found = function(*given, *numbers)
         except Exception as error:  # whatever the library raises for these operands
             self.refuse(f"a call that raises for other values ({type(error).__name__})", node)
         is_several = isinstance(found, (tuple, list))
@@ -242,6 +308,7 @@ class Spelling:
     ----------
     arrays, numbers : the operands.
     constants : objects that are known, by the names that stand for them.
+    only_moves : whether elements are moved, not computed, so that no bit of the result depends on how memory lies.
     """
 
     def __init__(self, reader: CallingBack) -> None:
@@ -249,6 +316,7 @@ class Spelling:
         self.arrays: list[Elements] = []
         self.numbers: list[Number] = []
         self.constants: dict[str, Any] = {}
+        self.only_moves = True
 
     def call(self, node: ast.Call) -> ast.expr:
         """A call of a function or a method that changes nothing."""
@@ -256,11 +324,13 @@ class Spelling:
             base = self.reader.value(node.func.value)
             if isinstance(base, Elements):
                 function: ast.expr = ast.Attribute(self.leaf(base, node), node.func.attr, ast.Load())
+                self.only_moves = node.func.attr in _MOVING
                 return self._with_arguments(function, node)
         found = self.reader.known(node.func)
         if not _is_pure(found):
             self.reader.refuse("a call", node)
-        return self._with_arguments(self.constant(found), node)
+        self.only_moves = found.__name__ in _MOVING
+        return self._with_arguments(self.constant(callees.of(found)), node)
 
     def _with_arguments(self, function: ast.expr, node: ast.Call) -> ast.expr:
         if any(one.arg in (None, "out") for one in node.keywords):
@@ -300,7 +370,7 @@ class Spelling:
                 return ast.Name(f"n{len(self.numbers) - 1}", ast.Load())
             case Several():
                 return ast.Tuple([self.leaf(one, node) for one in value.items], ast.Load())
-            case Known() if isinstance(value.value, _SIMPLE) and not value.variable:
+            case Known() if (isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray) and not value.variable:
                 return self.constant(value.value)
         self.reader.refuse("an operand of this kind", node)
 
@@ -332,7 +402,7 @@ def _is_pure(function: Any) -> bool:
         return False
 
 
-_MAKING = frozenset({np.array, np.asarray, np.full, np.eye, np.identity, np.arange})
+_MAKING = frozenset({np.array, np.asarray, np.full, np.eye, np.identity, np.arange, np.indices, np.zeros, np.ones, np.tri})
 """Functions without a rule whose results are new arrays."""
 
 

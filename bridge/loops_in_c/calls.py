@@ -54,9 +54,11 @@ class Calls(Assigning):
 
     def function_of(self, node: ast.Call) -> FunctionType | None:
         """The function of the program that a call calls, by its name; None if it is something else."""
-        if not isinstance(node.func, ast.Name) or node.func.id in self.names:
-            value = self.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        if isinstance(node.func, ast.Name) and node.func.id in self.names:
+            value = self.names.get(node.func.id)
             function = value.value if isinstance(value, Known) else None
+        elif isinstance(node.func, ast.Attribute) and not isinstance(self.value(node.func.value), Known):
+            return None
         else:
             found = self.value(node.func)
             function = found.value if isinstance(found, Known) else None

@@ -15,7 +15,7 @@ from bridge.loops_in_c.arithmetic import Arithmetic
 from bridge.loops_in_c.attributes import is_plain
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
-from bridge.loops_in_c.values import ONE, Elements, Known, Number, Several, Unbound, Value, converted
+from bridge.loops_in_c.values import ONE, Elements, Items, Known, Number, Several, Unbound, Value, converted
 
 COMPARISONS = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
@@ -102,6 +102,9 @@ class Expressions(Arithmetic):
             found = self.names[name]
             if isinstance(found, Unbound):
                 self.refuse(f"{name} is not the same kind of thing in each iteration", node)
+            if isinstance(found, Items):
+                names = [ast.copy_location(ast.Name(f"{name}.{k}", ast.Load()), node) for k in range(found.count)]
+                return Several(tuple(map(self._of_Name, names)))
             if isinstance(found, Number) and found.flag is not None:
                 self.check(Var("b", found.flag))
                 return Number(found.expr, found.weak, None, found.is_certain)
@@ -250,8 +253,8 @@ class Expressions(Arithmetic):
             return ()
         if (
             [one.arg for one in node.keywords] != ["axis"]
-            or len(node.args) > 1
-            or not any(function is one for one in _REDUCING)
+            or len(node.args) > 1 + (function is np.roll)
+            or not any(function is one for one in (*_REDUCING, np.roll))
         ):
             self.refuse("a call with keywords", node)
         return (self.value(node.keywords[0].value),)
@@ -314,8 +317,8 @@ class Expressions(Arithmetic):
                 return self.mean(one, axis[0] if axis else None, node)
             case "cumsum", (Elements() as one,):
                 return self.accumulated(one, node)
-            case "roll", (Elements() as one, Number() as shift):
-                return self.rolled(one, shift, node)
+            case "roll", (Elements() as one, Number() as shift, *axis) if len(axis) < 2:
+                return self.rolled(one, shift, axis[0] if axis else None, node)
             case "diff", (Elements() as one,):
                 return self.difference(one, node)
             case "matmul", (one, other):

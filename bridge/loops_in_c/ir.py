@@ -293,6 +293,8 @@ class Array:
     """Whether the axes lie in memory in their order, the last one closest, and none of them backwards."""
     is_contiguous: bool = True
     """Whether it lies in C order and without gaps."""
+    ones: frozenset[int] = frozenset()
+    """The axes of one element."""
 
 
 @dataclass

@@ -61,6 +61,7 @@ class Reader(Iterating):
         self.mixed: set[str] = set()
         self.unordered: set[str] = set()
         self.gapped: set[str] = set()
+        self.longer: set[tuple[str, int]] = set()
         self.read: list[Read] = []
         self.block: list[Stmt] = []
 

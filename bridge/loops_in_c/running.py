@@ -244,11 +244,12 @@ class Beginning:
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
         is_contiguous = value.flags.c_contiguous
-        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value), is_contiguous)
+        ones = frozenset(axis for axis, extent in enumerate(value.shape) if extent == 1)
+        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value), is_contiguous, ones)
         if not value.flags.aligned or value.dtype.byteorder not in "=|":
             raise NotCompiled(f"{name} is not aligned", self.site.node.lineno)
         self.arrays[name], self.values[name] = made, value
-        key.append((name, made.kind, made.ndim, label, is_packed, made.is_ordered, is_contiguous, active))
+        key.append((name, made.kind, made.ndim, label, is_packed, made.is_ordered, is_contiguous, ones, active))
 
     def _compiled(self) -> Compiled:
         with _lock:

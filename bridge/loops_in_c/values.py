@@ -105,11 +105,18 @@ class Several:
 
 
 @dataclass(frozen=True)
+class Items:
+    """A tuple that a variable holds: its items lie in variables of their own, `name.0` and so on."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class Unbound:
     """What a name holds at the beginning of an iteration, where that is another thing than at its end."""
 
 
-Value = Number | Elements | Known | Several | Unbound
+Value = Number | Elements | Known | Several | Items | Unbound
 
 DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "b": np.dtype(np.bool_)}
 """The dtype of each kind of number."""
