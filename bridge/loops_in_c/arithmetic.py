@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
@@ -91,6 +92,11 @@ class Arithmetic(Indexing):
 
     def _inside_all(self, index: Elements, extent: Expr) -> Elements:
         """An array of indices, counted from the beginning, which all lie inside."""
+        known = self.inside_of.get(index.array or "")
+        if known is not None:
+            if known != extent:
+                self.check(Op("b", "eq", (known, extent)))
+            return index
         names = tuple(self.new("q") for _ in index.extents)
         element = index.at(tuple(Var("i", one) for one in names))
         is_high_enough = Op("b", "ge", (Op("i", "add", (element, extent)), ZERO))
@@ -450,8 +456,11 @@ class Arithmetic(Indexing):
                 continue
             if len(one.index) > 1 and (one.array in self.unordered or not self.arrays[one.array].is_ordered):
                 return False
-            found = [axes.index(x.name) for k in one.index for x in k.walk() if isinstance(x, Var) and x.name in axes]
-            if found != sorted(set(found)) or any(isinstance(x, Load) for k in one.index for x in k.walk()):
+            found = list(dict.fromkeys(axes.index(x) for k in one.index for x in _own_names(k) if x in axes))
+            varying = [k for k in one.index if any(isinstance(x, Var) and x.name in axes for x in k.walk())]
+            gathers = [any(isinstance(x, Load) for x in k.walk()) for k in varying]
+            # Index arrays give the result their own order, if no other axis comes before them.
+            if found != sorted(found) or gathers != sorted(gathers, reverse=True):
                 return False
         return True
 
@@ -459,9 +468,9 @@ class Arithmetic(Indexing):
         """Record where an array that the loop makes may lie otherwise in NumPy: in order, and without gaps."""
         is_gapped = not value.is_copy and self._may_have_gaps(value)
         for names, holds in ((self.unordered, is_gapped or not self.is_in_order(value)), (self.gapped, is_gapped)):
-            if holds and local not in names:
+            if holds:
+                self.is_known = self.is_known and local in names
                 names.add(local)
-                raise Again
 
     def _may_have_gaps(self, value: Elements) -> bool:
         """Whether a view may lie otherwise than a new array does."""
@@ -469,6 +478,15 @@ class Arithmetic(Indexing):
         whole = self.whole(array)
         is_whole = (value.view, value.extents) == (whole.view, whole.extents)
         return not (is_whole and self.arrays[array].is_contiguous and array not in self.gapped)
+
+
+def _own_names(expr: Expr) -> Iterator[str]:
+    """The variables of an index, without those of index arrays."""
+    if isinstance(expr, Var):
+        yield expr.name
+    elif not isinstance(expr, Load):
+        for part in expr.parts():
+            yield from _own_names(part)
 
 
 def _repeated(expr: Expr, extents: tuple[Expr, ...]) -> Elements:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from bridge.loops_in_c.calling_back import CallingBack
 from bridge.loops_in_c.expressions import OPERATORS
+from bridge.loops_in_c.indexing import Read
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
     Again,
@@ -70,9 +71,11 @@ class Assigning(CallingBack):
         before = self.value(node.target) if target is None else target
         if isinstance(target, Masked):
             change = self.value(node.value)
-            if not isinstance(change, Number):
-                self.refuse("an array changes what a mask selects", node)
-            self.fill_where(target, self.binary(name, target.base, change, node))
+            if isinstance(change, Number):
+                self.fill_where(target, self.binary(name, target.base, change, node))
+            else:
+                place = self._selected(target)
+                self.fill(place, self.binary(name, place, change, node))
             return
         if isinstance(before, Load):
             before = Number(before, False)
@@ -118,6 +121,12 @@ class Assigning(CallingBack):
                 self.check(Op("b", "eq", pair))
         return mask
 
+    def _selected(self, place: Masked) -> Elements:
+        """The elements that a mask selects, one after the other."""
+        keys = ast.Tuple([Read(ast.Constant(None), one) for one in self.positions(place.mask)], ast.Load())
+        found = self.item(place.base, keys)
+        return replace(found, array=place.base.array)
+
     def fill_where(self, place: Masked, value: Value) -> None:
         """The elements that a mask selects are written: by a number, or by values of the whole array."""
         base, mask = place
@@ -155,10 +164,10 @@ class Assigning(CallingBack):
 
     def _store_at(self, target: ast.expr, value: Value) -> None:
         place = self.target(target)
-        if isinstance(place, Masked):
-            if not isinstance(value, Number):
-                self.refuse("an array is stored at a mask", target)
+        if isinstance(place, Masked) and isinstance(value, Number):
             self.fill_where(place, value)
+        elif isinstance(place, Masked):
+            self.fill(self._selected(place), value)
         elif isinstance(place, Elements):
             self.fill(place, value)
         else:

@@ -26,6 +26,7 @@ class Blocks:
     gapped: set[str]
     longer: set[tuple[str, int]]
     """Axes of arrays that the loop makes, which have one element in some places, and others elsewhere."""
+    is_known: bool
     block: list[Stmt]
     line: int
     fresh: int

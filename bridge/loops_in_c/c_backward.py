@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from bridge.loops_in_c.c_text import C_KINDS, Text
 from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile, passed
-from bridge.loops_in_c.ir import Assign, Callback, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var
+from bridge.loops_in_c.ir import Assign, Callback, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var, Where
 
 
 class Backward(Text):
@@ -102,6 +102,9 @@ class Backward(Text):
                 self._back_each(one, of)
             case Back(of=Make() as of):
                 self._back_make(of.array)
+            case Back(of=Where() as of):
+                for name in reversed(of.arrays):
+                    self._back_make(name)
             case Back(of=Callback() as of):
                 self._back_callback(one, of)
             case Back(of=Reduce() as of):

@@ -22,6 +22,7 @@ from bridge.loops_in_c.ir import (
     Reduce,
     Stmt,
     Store,
+    Where,
     While,
 )
 
@@ -125,6 +126,8 @@ class Forward(Text):
                     self._make(one.array, [self.expr(x) for x in one.extents])
                 case Callback():
                     self._callback(one)
+                case Where():
+                    self._where(one)
                 case Reduce():
                     self._reduce(one)
                 case Dot():
@@ -183,6 +186,22 @@ class Forward(Text):
         self.say(f"make(L{a}, {new}, {int(self._has_shadow(array))}); {a} = L{a}->memory;")
         for axis in range(ndim):
             self.say(f"{a}_n{axis} = new_{a}_{axis};")
+
+    def _where(self, one: Where) -> None:
+        extents = [self.expr(x) for x in one.extents]
+        self._open(f"const I size = {self._size(extents)};")
+        self.say("I found = 0;")
+        for name in one.arrays:
+            self._make(name, ["size"])
+        self._loops(one.names, extents)
+        self.say(f"if ({self.expr(one.that)}) {{")
+        for name, index in zip(one.arrays, one.names, strict=True):
+            self.say(f"    ((I *){self.array[name]})[found] = {self.name(index)};")
+        self.say("    found++;")
+        self.say("}")
+        for name in one.arrays:
+            self.say(f"{self.array[name]}_n0 = found;")
+        self._close()
 
     def _callback(self, one: Callback) -> None:
         self._open()

@@ -143,6 +143,16 @@ class CallingBack(Aliasing):
         self._note_shape(local, extents)
         return local
 
+    def positions(self, mask: Elements) -> list[Elements]:
+        found = super().positions(mask)
+        try:
+            size = int(np.prod([self.example(one) for one in mask.extents]))
+        except Unknown:
+            return found
+        for one in found:
+            self.shapes[one.array or ""] = (size,)
+        return found
+
     def _note_shape(self, local: str, extents: Sequence[Expr]) -> None:
         try:
             self.shapes[local] = tuple(max(self.example(one), 0) for one in extents)
@@ -221,10 +231,10 @@ class CallingBack(Aliasing):
         read = {one.array for one in arrays if one.array is not None}
         for local, result, shape in zip(locals_, results, shapes, strict=True):
             self._free(local, read)
-            if not (is_ordered and result.is_contiguous) and local not in self.gapped:
+            if not (is_ordered and result.is_contiguous):
+                self.is_known = self.is_known and local in self.gapped
                 self.unordered.add(local)
                 self.gapped.add(local)
-                raise Again
             # Extents are known when Python has computed it; of a number, one.
             self.local(local, result.kind, (ONE if result.ndim is None else Var("i", ".extent"),) * (result.ndim or 1))
             self.shapes[local] = shape

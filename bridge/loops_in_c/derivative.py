@@ -31,6 +31,7 @@ from bridge.loops_in_c.ir import (
     Stmt,
     Store,
     Var,
+    Where,
     While,
 )
 
@@ -64,7 +65,7 @@ class Add(Stmt):
 class Back(Stmt):
     """The way back over one effect of a block: what it wrote is taken and restored, then its inputs get their share."""
 
-    of: Let | Assign | Store | Each | Reduce | Dot | Product | Callback | Make
+    of: Let | Assign | Store | Each | Reduce | Dot | Product | Callback | Where | Make
     share: list[Stmt]
     restores: bool
     has_shadow: bool
@@ -271,6 +272,8 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
                     Add(x, passed(k)) for k, x in enumerate(one.numbers) if has_shadow and is_active(program, plan, x)
                 ]
                 body.append(Back(one, share, False, has_shadow))
+            case Where():
+                body.append(Back(one, [], False, False))
             case Make():
                 memory = program.arrays[one.array].memory
                 body.append(Back(one, [], memory in plan.memory, memory in plan.active_memory))
@@ -310,7 +313,7 @@ def is_logged(program: Program, block: Block, let: Let) -> bool:
     effects = [one for one in block.body if isinstance(one, (Store, Each, Make, Reduce, Product))]
     written = {program.arrays[one.array].memory for one in effects if one.array}
     made = {one.array for one in block.body if isinstance(one, Make)}
-    called = {name for one in block.body if isinstance(one, Callback) for name in one.arrays}
+    called = {name for one in block.body if isinstance(one, (Callback, Where)) for name in one.arrays}
     written, made = written | called, made | called
     return any(
         (isinstance(one, Load) and program.arrays[one.array].memory in written)

@@ -266,7 +266,21 @@ class Expressions(Arithmetic):
             function = getattr(np, name)
             args = (base, *(self.value(one) for one in node.args), *self._axis_of(function, node))
             return self.call(function, args, node)
+        if name == "astype" and len(node.args) == 1 and not node.keywords:
+            found = self.known(node.args[0])
+            kinds = {float: "f", np.float64: "f", int: "i", np.int64: "i"}
+            return self.as_kind(base, kinds.get(found, "") if isinstance(found, type) else "", node)
         self.refuse(f"the method {name}", node)
+
+    def as_kind(self, value: Elements, kind: str, node: ast.AST) -> Elements:
+        """A copy as another kind of numbers. NumPy warns where a number does not fit."""
+        if not kind:
+            self.refuse("such a dtype", node)
+        if (value.kind, kind) == ("f", "i"):
+            names = tuple(self.new("q") for _ in value.extents)
+            size = Op("f", "fabs", (value.at(tuple(Var("i", one) for one in names)),))
+            self.block.append(Check(Op("b", "lt", (size, Const("f", float(1 << 53)))), names, value.extents))
+        return Elements(kind, value.extents, lambda q: converted(value.at(q), kind), is_part=value.is_part)
 
     def made(self, name: str, args: tuple[Value, ...]) -> Value | None:
         """An array that NumPy makes: zeros, or ones. What `empty` holds is zero, too."""
@@ -334,6 +348,10 @@ class Expressions(Arithmetic):
                 return self._call(name, (found, *others), node) if others else found
             case "power", (one, other):
                 return self.power(one, other, node, is_function=True)
+            case ("where" | "nonzero"), (Elements() as one,):
+                found = self.truths(one, node)
+                assert isinstance(found, Elements)
+                return Several(tuple(Elements("i", x.extents, x.at) for x in self.positions(found)))
             case "where", (condition, one, other):
                 return self.where(condition, one, other, node)
             case "clip", (one, low, high):

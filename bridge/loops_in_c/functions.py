@@ -343,7 +343,7 @@ BY_OBJECT: dict[Any, str] = {
     np.logical_not: "logical_not", np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite",
     np.dot: "dot", np.matmul: "matmul", np.outer: "outer", np.flip: "flip",
     np.sum: "sum", np.prod: "prod", np.max: "amax", np.min: "amin", np.amax: "amax", np.amin: "amin", np.mean: "mean",
-    np.argmax: "argmax", np.argmin: "argmin", np.roll: "roll", np.diff: "diff", np.cumsum: "cumsum",
+    np.nonzero: "nonzero", np.argmax: "argmax", np.argmin: "argmin", np.roll: "roll", np.diff: "diff", np.cumsum: "cumsum",
     np.zeros: "zeros", np.ones: "ones", np.empty: "empty",
     np.zeros_like: "zeros_like", np.ones_like: "ones_like", np.empty_like: "empty_like",
     builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool",

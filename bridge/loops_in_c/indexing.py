@@ -6,16 +6,32 @@ import ast
 from typing import Any
 
 from bridge.loops_in_c.blocks import Blocks
-from bridge.loops_in_c.ir import Const, Expr, Op
-from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, Number, Value, moved
+from bridge.loops_in_c.ir import Const, Expr, Op, Var, Where
+from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, Number, Several, Value, moved
+
+
+class Read(ast.expr):
+    """A part of a key that has been read."""
+
+    def __init__(self, node: ast.expr, found: Value) -> None:
+        super().__init__()
+        self.found = found
+        ast.copy_location(self, node)
 
 
 class Indexing(Blocks):
-    """Reads items."""
+    """Reads items.
+
+    Attributes
+    ----------
+    inside_of : for arrays of indices that all lie inside, the length of what they are indices of.
+    """
+
+    inside_of: dict[str, Expr]
 
     def item(self, base: Elements, key: ast.expr) -> Any:
         """`base[key]`: a view, or the expression of one element."""
-        keys = list(key.elts) if isinstance(key, ast.Tuple) else [key]
+        keys = self._keys(key)
         fresh = [one for one in keys if self._is_newaxis(one)]
         if fresh:
             rest = [one for one in keys if one not in fresh]
@@ -26,6 +42,7 @@ class Indexing(Blocks):
             if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in shown):
                 self.refuse("a new axis next to ...", key)
             return self.widened(found, [k for k, one in enumerate(shown) if one in fresh])
+        keys = [part for one in keys for part in self._without_mask(one)]
         spread = [k for k, one in enumerate(keys) if isinstance(one, ast.Constant) and one.value is Ellipsis]
         if spread:
             at = spread[0]
@@ -73,6 +90,40 @@ class Indexing(Blocks):
                 axes.append(Axis(start))
         return self._viewed(base.array, tuple(extents), tuple(axes), base.shared)
 
+    def _keys(self, key: ast.expr) -> list[ast.expr]:
+        """The parts of a key. A variable may hold a tuple of them."""
+        if isinstance(key, ast.Tuple):
+            return list(key.elts)
+        if isinstance(key, (ast.Name, ast.Call)):
+            found = self.value(key)
+            return [Read(key, one) for one in (found.items if isinstance(found, Several) else (found,))]
+        return [key]
+
+    def _without_mask(self, key: ast.expr) -> list[ast.expr]:
+        """A part of a key; in the place of a mask, the indices that it selects."""
+        if isinstance(key, (ast.Slice, ast.Constant)):
+            return [key]
+        value = self.value(key)
+        if isinstance(value, Several) and len(value.items) == 1 and isinstance(value.items[0], Elements):
+            # A tuple in a key is an array.
+            value = self.widened(value.items[0], [0])
+        if isinstance(value, Elements) and value.kind == "b":
+            return [Read(key, one) for one in self.positions(value)]
+        return [Read(key, value)]
+
+    def _of_Read(self, node: Read) -> Value:
+        return node.found
+
+    def positions(self, mask: Elements) -> list[Elements]:
+        """The indices along each axis at which a mask is true."""
+        names = tuple(self.new("q") for _ in mask.extents)
+        arrays = tuple(self.new("r") for _ in names)
+        for one in arrays:
+            self.local(one, "i", (Var("i", ".extent"),))
+        self.block.append(Where(arrays, names, mask.extents, mask.at(tuple(Var("i", one) for one in names))))
+        self.inside_of |= dict(zip(arrays, mask.extents, strict=True))
+        return [self.whole(one) for one in arrays]
+
     def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
         """The elements at arrays of indices, which lie next to each other in the key."""
         raise NotImplementedError
@@ -80,7 +131,7 @@ class Indexing(Blocks):
     def _is_newaxis(self, key: ast.expr) -> bool:
         if isinstance(key, ast.Constant):
             return key.value is None
-        if not isinstance(key, (ast.Name, ast.Attribute)):
+        if not isinstance(key, (ast.Name, ast.Attribute, Read)):
             return False
         value = self.value(key)
         return isinstance(value, Known) and value.value is None

@@ -234,6 +234,16 @@ class Callback(Stmt):
 
 
 @dataclass
+class Where(Stmt):
+    """Local arrays get the indices, for all `names` below `extents`, at which a condition holds."""
+
+    arrays: tuple[str, ...]
+    names: tuple[str, ...]
+    extents: tuple[Expr, ...]
+    that: Expr
+
+
+@dataclass
 class Make(Stmt):
     """A local array gets these extents; what it holds is not defined."""
 

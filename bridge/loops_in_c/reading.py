@@ -84,7 +84,7 @@ class Reader(Iterating):
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
-        self.read, self.callbacks = [], []
+        self.read, self.callbacks, self.inside_of = [], [], {}
         self.shapes, self.examples = (dict(one) for one in self.first_examples)
         self.scopes, self.after = [], []
         self.assigned = _assigned(loop)
