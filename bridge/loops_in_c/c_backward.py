@@ -75,7 +75,9 @@ class Backward(Text):
         for let in one.lets:
             if let.name not in logged:
                 self.say(f"const {C_KINDS[let.expr.kind]} {self.name(let.name)} = {self.expr(let.expr)};")
+        self.types |= {self.name(let.name): C_KINDS[let.expr.kind] for let in one.lets}
         for name in one.shadows:
+            self.types |= {f"{part}{self.name(name)}": "F" for part in "dm"}
             self.say(f"F d{self.name(name)} = 0;")
             if self.marks:
                 self.say(f"F m{self.name(name)} = 0;")
@@ -256,6 +258,16 @@ class Backward(Text):
             self.say("BACK(); log_p -= size; const F *restrict w = log_p;")
         restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
         taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
+        with self.apart(w="const F *restrict"):
+            self._back_elements(one, of, extents, restored, taken, has_shadow)
+        self._close()
+
+    def _back_elements(
+        self, one: Back, of: Each, extents: list[str], restored: str, taken: str, has_shadow: bool
+    ) -> None:
+        """The elements of an elementwise statement: what they held is restored, their cotangents are passed on."""
+        flat = self._flat(of.names, extents)
+        mark = self.element(of.array, of.index, "m")
         adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
         if of.is_sequential:
             self._loops(of.names, extents, is_reversed=True)
@@ -293,7 +305,6 @@ class Backward(Text):
             self.say(f"    {{ b[{at}] = {taken} {restored} }}")
             self._adds(one.share, adds, last, extents[-1:], at)
             self.say("}")
-        self._close()
 
     def _adds(self, share: Sequence[Stmt], adds: list[int], names: Sequence[str], extents: list[str], at: str) -> None:
         """A loop for each input of an elementwise statement, whose cotangents lie in `b`."""
@@ -340,8 +351,9 @@ class Backward(Text):
 
     def _back_make(self, array: str) -> None:
         a, ndim = self.array[array], self.program.arrays[array].ndim
-        for axis in reversed(range(ndim)):
-            self.say(f"{a}_n{axis} = {self.pop_integer()};")
-        if self._keeps(array):
-            old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
-            self.say(f"{{ const I old = {old}; BACK(); log_p -= old; memcpy({a}, log_p, old * 8); }}")
+        self._open("F *p = log_p, *begin = log_begin;")
+        self.say(f"unmake(f, L{a}, &p, &begin, {ndim}, {int(self._keeps(array))});")
+        self.say("log_p = p; log_begin = begin;")
+        self._close()
+        for axis in range(ndim):
+            self.say(f"{a}_n{axis} = L{a}->extents[{axis}];")

@@ -109,6 +109,7 @@ class Forward(Text):
             match one:
                 case Let():
                     self.say(f"const {C_KINDS[one.expr.kind]} {self.name(one.name)} = {self.expr(one.expr)};")
+                    self.types[self.name(one.name)] = C_KINDS[one.expr.kind]
                 case Check():
                     self._loops(one.names, [self.expr(x) for x in one.extents])
                     self.say(f"if (!({self.expr(one.that)})) goto stop;")
@@ -164,28 +165,28 @@ class Forward(Text):
         kept = f"w[{flat}] = {element if kind == 'f' else f'as_float({element})'};" if keeps else ""
         if one.is_buffered:
             self.say(f"{c} *restrict b = ({c} *)scratch(f, size);")
-            self._loops(one.names, extents)
-            self.say(f"    b[{flat}] = {self.expr(one.expr)};")
-            self._loops(one.names, extents)
-            self.say(f"    {{ {kept} {element} = b[{flat}]; }}")
+            with self.apart(b=f"{c} *restrict", w="F *restrict"):
+                self._loops(one.names, extents)
+                self.say(f"    b[{flat}] = {self.expr(one.expr)};")
+                self._loops(one.names, extents)
+                self.say(f"    {{ {kept} {element} = b[{flat}]; }}")
         else:
-            self._loops(one.names, extents)
-            self.say(f"    {{ {kept} {element} = {self.expr(one.expr)}; }}")
+            with self.apart(w="F *restrict"):
+                self._loops(one.names, extents)
+                self.say(f"    {{ {kept} {element} = {self.expr(one.expr)}; }}")
         self._close()
 
     def _make(self, array: str, extents: list[str]) -> None:
         a, ndim = self.array[array], self.program.arrays[array].ndim
-        old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
-        new = " * ".join(f"({x})" for x in extents)
-        if self._keeps(array):
-            self.say(f"{{ const I old = {old}; ROOM(old); memcpy(log_p, {a}, old * 8); log_p += old; }}")
+        flags = f"{int(self._keeps(array))}, {int(self._has_shadow(array))}"
+        self._open(f"const I new_extents[] = {{{', '.join(extents)}}};")
+        self.say("F *p = log_p, *end = log_end;")
+        self.say(f"if (!remake(f, L{a}, &p, &end, {ndim}, new_extents, {flags})) goto stop;")
+        self.say("log_p = p; log_end = end;")
+        self._close()
+        self.say(f"{a} = L{a}->memory;")
         for axis in range(ndim):
-            self.push_integer(f"{a}_n{axis}")
-        for axis, x in enumerate(extents):
-            self.say(f"const I new_{a}_{axis} = {x};")
-        self.say(f"make(L{a}, {new}, {int(self._has_shadow(array))}); {a} = L{a}->memory;")
-        for axis in range(ndim):
-            self.say(f"{a}_n{axis} = new_{a}_{axis};")
+            self.say(f"{a}_n{axis} = L{a}->extents[{axis}];")
 
     def _where(self, one: Where) -> None:
         extents = [self.expr(x) for x in one.extents]
@@ -200,7 +201,7 @@ class Forward(Text):
         self.say("    found++;")
         self.say("}")
         for name in one.arrays:
-            self.say(f"{self.array[name]}_n0 = found;")
+            self.say(f"{self.array[name]}_n0 = L{self.array[name]}->extents[0] = found;")
         self._close()
 
     def _callback(self, one: Callback) -> None:

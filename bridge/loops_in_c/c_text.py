@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
 from bridge.loops_in_c.functions import FUNCTIONS
-from bridge.loops_in_c.ir import Assign, Block, Callback, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stride, Var
+from bridge.loops_in_c.ir import Assign, Block, Callback, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stmt, Stride, Var
 
 C_KINDS = {"f": "F", "i": "I", "b": "B"}
 _CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
+
+
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
+_ADDED = re.compile(r"\{ ([dm]\w+) (?:\+=|=)|; ([dm]\w+) = 1;")
+_LARGE = 60
+"""Statements above which loops over elements become functions of their own."""
+
+
+def _statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """The blocks of a program."""
+    for one in body:
+        if isinstance(one, Block):
+            yield one
+        for part in vars(one).values():
+            if isinstance(part, list):
+                yield from _statements([x for x in part if isinstance(x, Stmt)])
 
 
 class Text:
@@ -32,6 +50,42 @@ class Text:
         self.order = list(program.variables)
         self.lines: list[str] = []
         self.depth = 1
+        self.functions: list[str] = []
+        self.is_large = sum(1 for _ in _statements(program.body)) > _LARGE
+        self.types = self._types()
+
+    def _types(self) -> dict[str, str]:
+        """What C declares, with its type."""
+        found = {"size": "I", "f": "Frame *"}
+        for name, a in self.array.items():
+            found |= {f"{part}{a}": "char *" for part in ("", "d", "m")}
+            found |= {f"{a}_{what}{axis}": "I" for what in "ns" for axis in range(self.program.arrays[name].ndim)}
+        for name, x in self.variable.items():
+            found |= {x: C_KINDS[self.program.variables[name]], f"d{x}": "F", f"m{x}": "F"}
+        return found
+
+    @contextmanager
+    def apart(self, **types: str) -> Iterator[None]:
+        """Print loops as a function of their own, if the program is large: compilers are slow with large functions.
+
+        `types` declares what the loops read besides arrays and variables. They assign to memory and shadows.
+        """
+        if not self.is_large:
+            yield
+            return
+        before, self.lines = self.lines, []
+        depth, self.depth = self.depth, 1
+        yield
+        body, self.lines, self.depth = self.lines, before, depth
+        known = self.types | types
+        read = dict.fromkeys(x for line in body for x in _NAME.findall(line) if x in known)
+        added = [x for x in dict.fromkeys(x for line in body for pair in _ADDED.findall(line) for x in pair) if x in read]
+        parameters = ", ".join(f"{known[x]} *{x}_" if x in added else f"{known[x]} {x}" for x in read)
+        name = f"part{len(self.functions)}"
+        first = [f"    {known[x]} {x} = *{x}_;" for x in added]
+        last = [f"    *{x}_ = {x};" for x in added]
+        self.functions.append("\n".join([f"static APART void {name}({parameters}) {{", *first, *body, *last, "}"]))
+        self.say(f"{name}({', '.join(f'&{x}' if x in added else x for x in read)});")
 
     def say(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)

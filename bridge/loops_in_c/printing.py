@@ -29,7 +29,7 @@ class Printer(Forward, Backward):
         for one in derivative.backward(self.program, self.plan):
             self.back(one)
         self._end("backward")
-        return HEADER + "\n" + "\n".join(self.lines) + "\n"
+        return "\n".join([HEADER, *self.functions, *self.lines, ""])
 
     def _function(self, name: str) -> None:
         self.depth = 0

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define APART __attribute__((noinline))
+
 typedef int64_t I;
 typedef double F;
 typedef uint8_t B;
@@ -122,6 +124,49 @@ static inline void make(Local *a, I n, int has_shadow)
             a->shadow = calloc(n, sizeof(F));
         }
     }
+}
+
+/* Other extents for a local array. The log gets the old ones, and what the array held if that is kept; 0 if it is full. */
+static APART int remake(Frame *f, Local *a, F **log, F **end, int ndim, const I *extents, int is_kept, int has_shadow)
+{
+    I old = 1, size = 1;
+    for (int k = 0; k < ndim; k++) {
+        old *= a->extents[k];
+        size *= extents[k];
+    }
+    F *log_p = *log, *log_end = *end;
+    ROOM(ndim + (is_kept ? old : 0));
+    if (is_kept) {
+        memcpy(log_p, a->memory, old * sizeof(F));
+        log_p += old;
+    }
+    for (int k = 0; k < ndim; k++) {
+        *log_p++ = as_float(a->extents[k]);
+        a->extents[k] = extents[k];
+    }
+    make(a, size, has_shadow);
+    *log = log_p;
+    *end = log_end;
+    return 1;
+stop:
+    return 0;
+}
+/* The opposite of `remake`. */
+static APART void unmake(Frame *f, Local *a, F **log, F **begin, int ndim, int is_kept)
+{
+    F *log_p = *log, *log_begin = *begin;
+    BACK();
+    I old = 1;
+    for (int k = ndim - 1; k >= 0; k--) {
+        a->extents[k] = as_integer(*--log_p);
+        old *= a->extents[k];
+    }
+    if (is_kept) {
+        log_p -= old;
+        memcpy(a->memory, log_p, old * sizeof(F));
+    }
+    *log = log_p;
+    *begin = log_begin;
 }
 
 static inline F square(F x) { return x * x; }
