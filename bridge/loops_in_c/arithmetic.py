@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
@@ -366,6 +366,47 @@ class Arithmetic(Indexing):
             return at((*q[:k], place, *q[k + 1 :]))
 
         return Elements(value.kind, value.extents, rolled)
+
+    def joined(self, pieces: Sequence[Value], axis: int, node: ast.AST) -> Value:
+        """Arrays one after the other along an axis."""
+        arrays = [one for one in pieces if isinstance(one, Elements)]
+        first = arrays[0] if arrays else self.refuse("a sequence of this", node)
+        rank = len(first.extents)
+        if len(arrays) < len(pieces) or any((x.kind, len(x.extents)) != (first.kind, rank) for x in arrays):
+            self.refuse("a sequence of arrays that are not alike", node)
+        if not -rank <= axis < rank:
+            self.refuse("an axis that does not exist", node)
+        along, length = axis % rank, first.extents[axis]
+        for one in arrays[1:]:
+            for k, pair in enumerate(zip(one.extents, first.extents, strict=True)):
+                if k != along and pair[0] != pair[1]:
+                    self.check(Op("b", "eq", pair))
+            length = self.integer("add", length, one.extents[along])
+        if any(not self.is_in_order(one) for one in arrays):
+            self.refuse("arrays that may lie otherwise in memory", node)
+        extents = (*first.extents[:along], self.let(length), *first.extents[along + 1 :])
+        local = self.temporary(first.kind, extents)
+        start: Expr = ZERO
+        for one in arrays:
+            names = tuple(self.new("q") for _ in one.extents)
+            index = tuple(Var("i", name) for name in names)
+            place = (*index[:along], moved(start, 1, index[along]), *index[along + 1 :])
+            self.block.append(Each(names, one.extents, local, place, one.at(index), is_first=True))
+            start = self.let(self.integer("add", start, one.extents[along]))
+        return self.copied(local, extents)
+
+    def triangle(self, value: Elements, shift: Value, is_lower: bool, node: ast.AST) -> Value:
+        """The elements below a diagonal, or above it, and zeros."""
+        if len(value.extents) != 2 or value.kind != "f":
+            self.refuse("a triangle of this", node)
+        by, at = self.let(self.index_of(shift)), value.at
+
+        def element(q: tuple[Expr, ...]) -> Expr:
+            distance = Op("i", "sub", (q[1], q[0]))
+            inside = Op("b", "le" if is_lower else "ge", (distance, by))
+            return Op("f", "select", (inside, at(q), Const("f", 0.0)))
+
+        return Elements("f", value.extents, element)
 
     def difference(self, value: Elements, node: ast.AST) -> Value:
         """The differences of neighbours in a vector."""

@@ -244,7 +244,7 @@ class Expressions(Arithmetic):
         function = self.known(node.func)
         if any(isinstance(one, ast.Starred) for one in node.args):
             self.refuse("a call with *", node)
-        args = tuple(self.value(one) for one in node.args)
+        args = tuple(self.value(_as_tuple(one, function)) for one in node.args)
         return self.call(function, (*args, *self._axis_of(function, node)), node)
 
     def _axis_of(self, function: Any, node: ast.Call) -> tuple[Value, ...]:
@@ -254,7 +254,7 @@ class Expressions(Arithmetic):
         if (
             [one.arg for one in node.keywords] != ["axis"]
             or len(node.args) > 1 + (function is np.roll)
-            or not any(function is one for one in (*_REDUCING, np.roll))
+            or not any(function is one for one in (*_REDUCING, np.roll, np.concatenate))
         ):
             self.refuse("a call with keywords", node)
         return (self.value(node.keywords[0].value),)
@@ -348,6 +348,10 @@ class Expressions(Arithmetic):
                 return self._call(name, (found, *others), node) if others else found
             case "power", (one, other):
                 return self.power(one, other, node, is_function=True)
+            case ("hstack" | "vstack" | "concatenate"), (Several(items), *axis) if len(axis) < 2:
+                return self._stacked(name, items, axis[0] if axis else None, node)
+            case ("triu" | "tril"), (Elements() as one, *shift) if len(shift) < 2:
+                return self.triangle(one, shift[0] if shift else Number(Const("i", 0)), name == "tril", node)
             case ("where" | "nonzero"), (Elements() as one,):
                 found = self.truths(one, node)
                 assert isinstance(found, Elements)
@@ -361,6 +365,20 @@ class Expressions(Arithmetic):
                 found = self.elementwise(name.removeprefix("logical_"), truths, node)
                 return Number(found.expr, False) if isinstance(found, Number) else found
         return self.made(name, args) if name in MAKING else None
+
+    def _stacked(self, name: str, items: tuple[Value, ...], axis: Value | None, node: ast.AST) -> Value:
+        """`hstack`, `vstack` or `concatenate`."""
+        if name == "vstack":
+            items = tuple(
+                self.widened(one, [0]) if isinstance(one, Elements) and len(one.extents) == 1 else one for one in items
+            )
+        along = 0
+        if name == "hstack":
+            along = int(not any(isinstance(one, Elements) and len(one.extents) == 1 for one in items))
+        elif axis is not None:
+            found = axis.expr if isinstance(axis, Number) and name == "concatenate" else None
+            along = int(found.value) if isinstance(found, Const) else self.refuse("an axis that is not known", node)
+        return self.joined(items, along, node)
 
     def _extremum(self, name: str, one: Number, other: Number, node: ast.AST) -> Value:
         """`min` or `max` of Python: the first value, unless the second is beyond it."""
@@ -390,6 +408,12 @@ class Expressions(Arithmetic):
         whole = self.let(Op("f", rounding, (number.expr,)))
         self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
         return Number(Op("i", "cast", (whole,)))
+
+
+def _as_tuple(node: ast.expr, function: Any) -> ast.expr:
+    """The argument of a function that takes a sequence: a list is as good as a tuple."""
+    is_sequence = isinstance(node, ast.List) and any(function is one for one in (np.hstack, np.vstack, np.concatenate))
+    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node) if is_sequence else node
 
 
 def is_instance(value: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
@@ -375,6 +376,7 @@ class Beginning:
         return next(x for x in self.live.values() if isinstance(x, (Buffer, Scalar)) and x.place.active)
 
     def _run(self, found: Compiled) -> Progress | None:
+        begun = perf_counter()
         program = found.library.program
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
         written = [name for name in found.written if name in tracked]
@@ -449,7 +451,9 @@ class Beginning:
         for name, owner in self.owners.items():
             if name in values_left:
                 READER.set_attribute(owner, name.rpartition(".")[2], values_left.pop(name))
-        return Progress({**values_left, **self._swapped(run)}, rest, is_over)
+        progress = Progress({**values_left, **self._swapped(run)}, rest, is_over)
+        progress.iterations, progress.seconds = done, perf_counter() - begun
+        return progress
 
     def _swapped(self, run: Run) -> dict[str, Any]:
         """The arrays of names that the loop swaps."""

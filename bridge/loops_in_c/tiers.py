@@ -42,6 +42,10 @@ class Heat:
     entries: int = 0
     refusals: int = 0
 
+    def is_slower(self, left: Progress) -> bool:
+        """Whether compiled code has taken longer for its iterations than Python does: its calls of Python are slow."""
+        return self.iterations > 0 and left.seconds > WORTH and left.seconds > self.of_one * left.iterations
+
     @property
     def of_one(self) -> float:
         """Seconds of one iteration."""
@@ -112,6 +116,9 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
         return _part(heat, over, found)
     RAN.add(number)
     REASONS.pop(number, None)
+    if not at_once and not WAITS and heat.is_slower(left):
+        heat.refusals += 1
+        REASONS[number] = f"{site.loop.file}:{site.node.lineno}: it takes longer in C than in Python"
     if left.is_over or not (left.rest is None or _has_parts(left.rest)):
         return left
     # Compiled code has stopped before an iteration, which Python runs.

@@ -102,10 +102,13 @@ class Progress:
     later : what is left after that; None if nothing is.
     is_over : whether a `while` is over.
     has_ended : whether Python has seen the end of `rest`, not a `break`.
+    iterations, seconds : what compiled code has run, and how long that took.
     """
 
     later: Any = None
     has_ended = False
+    iterations = 0
+    seconds = 0.0
 
     def __init__(self, values: dict[str, Any], rest: Any, is_over: bool) -> None:
         self.values, self.rest, self.is_over = values, rest, is_over
