@@ -238,7 +238,7 @@ class Callbacks:
                 return np.zeros(shape, DTYPES[kind])
             if len(self.views) > _VIEWS:
                 self.views.clear()
-            found = self.views[key] = np.asarray(_Interface(address, shape, strides, kind))
+            found = self.views[key] = np.asarray(_Interface(address, shape, strides, DTYPES[kind]))
         return found
 
     def _backwards(self, record: Record) -> Any:
@@ -294,13 +294,26 @@ def like(values: Any, array: np.ndarray) -> np.ndarray:
     return made
 
 
-class _Interface:
-    """Memory, as NumPy takes it."""
+def within(copy: np.ndarray, window: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """What `part` shows of `window`, shown of a copy of that window which lies in memory as it does."""
+    address = copy.ctypes.data + part.ctypes.data - window.ctypes.data
+    return np.asarray(_Interface(address, part.shape, part.strides, part.dtype, copy))
 
-    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> None:
+
+class _Interface:
+    """Memory, as NumPy takes it; `owner` is kept alive."""
+
+    def __init__(
+        self,
+        address: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        dtype: np.dtype[Any],
+        owner: object = None,
+    ) -> None:
+        self.owner = owner
         self.__array_interface__ = {
-            "version": 3, "data": (address, False), "shape": shape, "strides": strides,
-            "typestr": np.dtype(DTYPES[kind]).str,
+            "version": 3, "data": (address, False), "shape": shape, "strides": strides, "typestr": dtype.str,
         }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
-from bridge.loops_in_c.callbacks import like
+from bridge.loops_in_c.callbacks import like, within
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
@@ -104,10 +104,19 @@ class LoopEntry(Entry):
         """Walk it back with marks in place of cotangents: NaN where one exists. Returns where they existed after it."""
         run = self.run
         regions = self._regions()
-        written = self._written()
-        given = {k: like(np.isnan(region) if k in written else 0.0, run.arrays[k]) for k, region in regions.items()}
-        places = {k: _window(run.arrays[k]) for k in regions}
-        present = Marks(given, places, np.zeros(len(run.marks)), {})
+        written = self._windows()
+        wholes: dict[Any, np.ndarray] = {}
+        places: dict[int, tuple[Any, np.ndarray, np.ndarray]] = {}
+        for k, region in regions.items():
+            array = run.arrays[k]
+            window = written.get(k)
+            key = _window(array) if window is None else id(window)
+            if key not in wholes:
+                wholes[key] = like(0.0, array if window is None else window)
+            places[k] = key, array if window is None else window, array
+            if window is not None:
+                within(wholes[key], window, array)[...] = np.isnan(region)
+        present = Marks(wholes, places, np.zeros(len(run.marks)), {})
         for (name, value), one in zip(self.left.items(), ct, strict=True):
             if one is None:
                 continue
@@ -153,7 +162,7 @@ class LoopEntry(Entry):
         """Copies of what arrays held after the loop, of those that the way back reads and the loop has written."""
         run, printer = self.run, self.run.library.printer
         program, plan = run.library.program, run.library.plan
-        finals = {program.arrays[name].memory: part.saved for name, part in zip(self.names, self.saved, strict=True)}
+        finals = {program.arrays[name].memory: part for name, part in zip(self.names, self.saved, strict=True)}
         copies: dict[str, np.ndarray] = {}
         memory: dict[int, np.ndarray] = {}
         for k, name in enumerate(printer.given):
@@ -161,9 +170,10 @@ class LoopEntry(Entry):
             if label not in plan.memory:
                 continue
             if label in finals:
+                window = finals[label].array
                 if label not in copies:
-                    copies[label] = like(finals[label], run.arrays[k])
-                memory[k] = copies[label]
+                    copies[label] = like(finals[label].saved, window)
+                memory[k] = within(copies[label], window, run.arrays[k])
             elif not is_tracked(self.args[name]):
                 memory[k] = like(self.ended[name], run.arrays[k])
         return memory
@@ -187,29 +197,29 @@ class LoopEntry(Entry):
                 )
         return found
 
-    def _written(self) -> set[int]:
-        """The arrays on memory that the loop has written."""
+    def _windows(self) -> dict[int, np.ndarray]:
+        """Of the arrays on memory that the loop has written, all that it knows of that memory."""
         program = self.run.library.program
-        labels = {program.arrays[name].memory for name in self.names}
+        shown = {program.arrays[name].memory: part.array for name, part in zip(self.names, self.saved, strict=True)}
         given = self.run.library.printer.given
-        return {k for k, name in enumerate(given) if program.arrays[name].memory in labels}
+        return {k: shown[one] for k, name in enumerate(given) if (one := program.arrays[name].memory) in shown}
 
 
 class Marks(NamedTuple):
-    """Where cotangents existed when a loop was over: not zero, in arrays, in variables, and in local arrays."""
+    """Where cotangents existed when a loop was over: not zero, in memory, in variables, and in local arrays.
 
-    arrays: dict[int, np.ndarray]
-    places: dict[int, Any]
+    `places` has for each array the memory that it lies in, an array that shows all of that, and the array itself.
+    """
+
+    wholes: dict[Any, np.ndarray]
+    places: dict[int, tuple[Any, np.ndarray, np.ndarray]]
     numbers: np.ndarray
     local: dict[str, np.ndarray]
 
     def copies(self) -> dict[int, np.ndarray]:
-        """The arrays once more, for one way back; those in one place are one."""
-        made: dict[Any, np.ndarray] = {}
-        for k, array in self.arrays.items():
-            if self.places[k] not in made:
-                made[self.places[k]] = like(array, array)
-        return {k: made[self.places[k]] for k in self.arrays}
+        """The arrays once more, for one way back."""
+        made = {key: like(whole, whole) for key, whole in self.wholes.items()}
+        return {k: within(made[key], window, array) for k, (key, window, array) in self.places.items()}
 
 
 def _window(array: np.ndarray) -> tuple[Any, ...]:

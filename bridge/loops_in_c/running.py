@@ -473,8 +473,10 @@ class Beginning:
             others = [x for x in tracked if self.arrays[x].memory == memory]
             shown = tracked[name].value
             if any(not _same_window(tracked[x].value, shown) for x in others):
-                said = "what it goes over" if name == OVER else name
-                raise NotCompiled(f"{said} overlaps another array", self.site.node.lineno)
+                shown = _owner(tracked[name])
+                if shown is None or any(_owner(tracked[x]) is not shown for x in others):
+                    said = "what it goes over" if name == OVER else name
+                    raise NotCompiled(f"{said} overlaps another array", self.site.node.lineno)
             if not any(one in windows for one in others):
                 windows[name] = shown, shown.copy()
         return windows
@@ -548,7 +550,10 @@ class Beginning:
             if program.arrays[name].memory in plan.active_memory and not tracked[name].place.root.active
         ))  # fmt: skip
         run.keep()
-        saved = [Overwritten(tracked[name].place, shown, Ellipsis, copy) for name, (shown, copy) in windows.items()]
+        saved = [
+            Overwritten(tracked[name].place if shown is tracked[name].value else tracked[name].place.root, shown, Ellipsis, copy)
+            for name, (shown, copy) in windows.items()
+        ]
         arrays = {name: value.array or "" for name, value in found.names.items() if isinstance(value, Elements)}
         entry = LoopEntry(
             self.context, here(), self.site, run, dict(args), dict(ended), dict(left), arrays, saved, activated
@@ -578,6 +583,14 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
     given = {one for one in value.shared if not reader.is_local(one)}
     is_first = name in reader.first_arrays and name not in reader.given and given == {reader.arrays[name].memory}
     return is_whole and (not given or is_first)
+
+
+def _owner(tracked: Any) -> np.ndarray | None:
+    """The array of all memory that a tracked array shows a part of; None if it is not found."""
+    value, root = tracked.value, tracked.place.root
+    owner = value if value.base is None else value.base
+    is_whole = type(owner) is np.ndarray and owner.flags.c_contiguous and owner.shape == root.shape
+    return owner if is_whole and owner.dtype == value.dtype else None
 
 
 def _differs(one: np.ndarray, other: np.ndarray) -> bool:
