@@ -219,9 +219,11 @@ class CallingBack(Aliasing):
         numbers = [Number(self.let(one.expr), one.weak, None, one.is_certain) for one in spelling.numbers]
         types = []
         for one in numbers:
-            if not isinstance(one.weak, bool) or not one.has_one_type:
-                self.refuse("a number of Python's or of NumPy's", node)
-            types.append(_TYPES[one.expr.kind, one.weak])
+            is_weak = one.weak
+            if not (isinstance(is_weak, bool) and one.is_certain):
+                # A float64 of NumPy's does what a float of Python's does, among arrays of float64.
+                is_weak = False if one.expr.kind == "f" and one.is_certain else self.refuse("an integer of two types", node)
+            types.append(_TYPES[one.expr.kind, is_weak])
         parameters = [*(f"a{k}" for k in range(len(arrays))), *(f"n{k}" for k in range(len(numbers)))]
         function = _function(body, parameters, spelling.constants)
         ranks = tuple((one.kind, len(one.extents)) for one in arrays)

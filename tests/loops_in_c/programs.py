@@ -47,6 +47,128 @@ def a_recurrence_in_place(A, v, a):
 
 
 @compiled
+def systems_of_equations(A, v, a):
+    A += 6.0 * np.eye(4)
+    for _ in range(3):
+        v = v + 0.1 * np.linalg.solve(A, v)
+        a = a + np.linalg.norm(v) * np.linalg.det(A) * 1e-3
+    return a + np.sum(v)
+
+
+@compiled
+def eigenvalues_and_vectors(A, v, a):
+    for k in range(3):
+        w, V = np.linalg.eigh(A @ A.T)
+        a = a + w[0] * k + np.sum(w**2) * 1e-3 + np.abs(V[0, 0])
+        A = A * 0.9
+    return a + np.sum(A)
+
+
+@compiled
+def sorted_elements(A, v, a):
+    for _ in range(3):
+        w = np.sort(v)
+        a = a + w[-1] * np.std(v) + np.einsum("ij,ij->", A, A) + np.interp(0.3, np.array([0.0, 1.0]), w[:2])
+        v = v * 1.1
+    return a + np.sum(v)
+
+
+@compiled
+def a_view_that_numpy_returns(A, v, a):
+    for k in range(3):
+        B = np.swapaxes(A, 0, 1)
+        a = a + B[0, 1] * k
+        A = A * 1.1
+    return a + np.sum(A)
+
+
+@compiled
+def elements_by_masks(A, v, a):
+    for k in range(4):
+        m = v > 0.3 * k - 0.5
+        v = v + 0.1 * np.sum(v[m])
+        v[m] = v[m] * 1.5
+        v[v > 1.0] -= v[v > 1.0] * a
+        A[A > 0.2] = np.sqrt(A[A > 0.2])
+    return np.sum(v) + np.sum(A)
+
+
+@compiled
+def rows_by_a_mask(A, v, a):
+    for k in range(3):
+        held = A[v > 0.1 * k, :]
+        held = held[:, [1, 0, 3, 2]]
+        A = A * a
+        A[v > 0.1 * k, :] = held
+    return np.sum(A * A)
+
+
+@compiled
+def places_of_a_condition(A, v, a):
+    for k in range(3):
+        out = np.where(v > 0.2)
+        v[out] *= a
+        i, j = np.nonzero(A < 0.1 * k)
+        A[i, j] += 0.5 * A[j, i]
+    return np.sum(v) + np.sum(A)
+
+
+@compiled
+def columns_and_rows(A, v, a):
+    for _ in range(3):
+        x, y = A[:, 0:1], A[:, -1:]
+        d = x.T - x + y.reshape((1, 4)) * a
+        v = v + (d @ A[:, :1])[:, 0]
+        A = A + np.hstack((x, y, np.zeros((4, 2)))) + np.vstack([v, v, v, v]) * 0.1
+    return np.sum(A) + np.sum(np.concatenate((v, v[1:])))
+
+
+@compiled
+def axes_of_one_element(A, v, a):
+    w = v.reshape(4, 1)
+    total = np.zeros((4, 4))
+    for _ in range(3):
+        total += (w * w.T) * a
+        w = w + total[:, :1]
+    return np.sum(total) + np.sum(np.triu(total, 1)) + np.sum(w)
+
+
+@compiled
+def rolls_along_an_axis(A, v, a):
+    for k in range(3):
+        A = A + a * (np.roll(A, k, axis=0) - np.roll(A, -1, axis=1))
+        v += np.sum(np.triu(A, 1) - np.tril(A, -1), axis=0)
+    return np.sum(A * A) + np.sum(v)
+
+
+@compiled
+def whole_numbers_of_an_array(A, v, a):
+    for _ in range(3):
+        j = np.floor(np.abs(v) * 3.0).astype(int)
+        v = v * 1.1 + A[np.minimum(j, 3), 0]
+    return np.sum(v)
+
+
+@compiled
+def an_array_that_is_written_out(A, v, a):
+    for k in range(3):
+        F = np.array([[1.0, a], [-np.sin(v[k]), 2]])
+        a = a + (F @ np.array([v[0], v[1]]))[1]
+        v[:2] = F[0] * 0.1
+    return a + np.sum(v)
+
+
+@compiled
+def parts_of_one_array(A, v, a):
+    inner, first = A[1:-1, 1:-1], A[0]
+    for k in range(4):
+        inner += a * (A[:-2, 1:-1] - A[2:, 1:-1])
+        first *= 1.0 + 0.1 * inner[0, 0]
+        A[k % 4, 3] += first[0]
+    return np.sum(A * A)
+
+
+@compiled
 def a_stencil_that_overlaps_itself(A, v, a):
     for i in range(1, A.shape[0] - 1):
         A[i, 1:-1] += (A[i - 1, :-2] + A[i + 1, 2:]) * a
@@ -329,21 +451,21 @@ def ties_and_choices(A, v, a):
     return np.sum(A) + np.sum(v)
 
 
-@python("exp of an array backwards")
+@compiled
 def a_function_of_an_array_backwards(A, v, a):
     for i in range(4):
         A[i] = np.exp(v[::-1]) * a
     return np.sum(A)
 
 
-@python("sum of a part of an array")
+@compiled
 def a_sum_of_a_part(A, v, a):
     for i in range(3):
         v[i] += np.sum(A[1:, 1:]) * a
     return np.sum(v)
 
 
-@python("sum of an array whose axes are not in the order of its memory")
+@compiled
 def a_sum_of_a_transpose(A, v, a):
     for i in range(3):
         turned = A.T * a
@@ -358,21 +480,21 @@ def a_product_of_a_computed_transpose(A, v, a):
     return np.sum(v)
 
 
-@python("a call with keywords")
+@compiled
 def a_sum_that_keeps_its_axes(A, v, a):
     for _ in range(3):
         v += np.sum(A, axis=1, keepdims=True)[0] * a
     return np.sum(v)
 
 
-@python("an array changes what a mask selects")
+@compiled
 def a_mask_and_an_array(A, v, a):
     for i in range(3):
         v[v > -9.0] *= A[i] * a
     return np.sum(v)
 
 
-@python("an index array that does not hold integers")
+@compiled
 def the_elements_of_a_mask(A, v, a):
     for i in range(3):
         v[i] += np.sum(A[i][v > 0.0]) * a
@@ -386,7 +508,7 @@ def the_maximum_by_python(A, v, a):
     return np.sum(A)
 
 
-@python("where of numbers")
+@compiled
 def a_choice_of_numbers_by_where(A, v, a):
     for i in range(4):
         v[i] = np.where(v[i] > 0.0, v[i], a)
@@ -715,7 +837,7 @@ def a_loop_that_may_leave_an_array_with_two_names(A, v, a):
     return np.sum(v * w)
 
 
-@python("a tuple of what may change")
+@compiled
 def an_array_in_a_tuple(A, v, a):
     for i in range(3):
         row = v * 1.0
@@ -997,7 +1119,7 @@ def a_list_that_may_change(A, v, a):
     return np.sum(v)
 
 
-@python("overlaps another array")
+@compiled
 def two_views_of_one_array(A, v, a):
     first, last = v[:3], v[1:]
     for i in range(3):
@@ -1060,7 +1182,7 @@ def a_while_with_an_else(A, v, a):
     return np.sum(v)
 
 
-@python("the same kind of thing")
+@compiled
 def tuples_of_zero_and_minus_zero(A, v, a):
     for i in range(4):
         pair = 0.0, 1.0

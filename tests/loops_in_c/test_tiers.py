@@ -104,7 +104,7 @@ def test_from_the_beginning(ran: list[int]) -> None:
 def test_what_does_not_fit_is_named() -> None:
     def program(v: Any) -> Any:
         for i in range(3):
-            v[i] = np.sum(np.linalg.inv(v[0] * np.eye(2)))
+            v[i] = sum(x for x in (v[0], v[1]))
         return np.sum(v)
 
     with pytest.raises(RefusedError, match=r"the loop in line \d+ does not run in C: .*\n  at .*test_tiers.py:\d+"):
