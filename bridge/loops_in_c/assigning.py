@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
+from bridge.loops_in_c.kinds import holding, is_float, is_integer, is_narrow
 from bridge.loops_in_c.values import (
     Again,
     Axis,
@@ -20,6 +21,7 @@ from bridge.loops_in_c.values import (
     bound_flag,
     converted,
     either,
+    in_variable,
     weak_flag,
 )
 
@@ -170,7 +172,7 @@ class Assigning(Aliasing):
         """A value, before the names change that it is assigned to: of an array, a name that shows it."""
         if isinstance(value, Number):
             weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
-            return Number(self.hold(value.expr), weak, None, value.is_certain)
+            return replace(value, expr=self.hold(value.expr), weak=weak, flag=None)
         if isinstance(value, Elements):
             name = f".item.{node.lineno}.{node.col_offset}"
             self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
@@ -184,12 +186,12 @@ class Assigning(Aliasing):
             kind = self.kinds.setdefault(own, value.expr.kind)
             expr = value.expr
             if kind != expr.kind:
-                joined = "f" if "f" in (kind, expr.kind) else "i"
+                joined = holding(kind, expr.kind)
+                if not (is_integer(kind) and is_integer(expr.kind)):
+                    self.mixed.add(own)
                 if joined != kind:
                     self.kinds[own] = joined
-                    self.mixed.add(own)
                     raise Again
-                self.mixed.add(own)
                 expr = converted(expr, kind)
             self.variables[own] = kind
             self.block.append(Assign(own, expr))
@@ -200,7 +202,7 @@ class Assigning(Aliasing):
             elif isinstance(weak, Expr):
                 self._find_out(self.typed, own)
             weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
-            self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
+            self.names[name] = in_variable(Var(kind, own), value, weak)
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
@@ -245,7 +247,7 @@ class Assigning(Aliasing):
         """A number of which it is known only at run time whether it is bound."""
         own = self.prefix + name
         self._find_out(self.flagged, own)
-        return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
+        return replace(value, flag=bound_flag(own))
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if value.is_copy or value.array is None:
@@ -280,16 +282,17 @@ class Assigning(Aliasing):
         self.ended(place.array)
 
     def _cast(self, expr: Expr, kind: str) -> Expr:
-        if "fib".index(expr.kind) < "fib".index(kind):
+        order = is_float(expr.kind), is_integer(expr.kind)
+        if order > (is_float(kind), is_integer(kind)) or (is_narrow(kind) and kind != expr.kind):
             self.refuse(f"a value of kind {expr.kind} is stored into an array of kind {kind}")
-        return converted(expr, kind)
+        return self.number_as(expr, kind)
 
     def add_at(self, node: ast.Call) -> None:
         """`np.add.at`: elements that several indices name get each of their values."""
         if len(node.args) != 3 or node.keywords:
             self.refuse("add.at with other arguments", node)
         base = self.value(node.args[0])
-        if not isinstance(base, Elements) or base.is_copy or (base.kind, len(base.extents)) != ("f", 1):
+        if not isinstance(base, Elements) or base.is_copy or not is_float(base.kind) or len(base.extents) != 1:
             self.refuse("add.at of this", node)
         self.check_alone(base)
         place = self.item(base, node.args[1])

@@ -61,7 +61,7 @@ class Forward(Text):
         self.push(f"as_float({value})")
 
     def push_variable(self, name: str, value: str) -> None:
-        self.push(value if self.program.variables[name] == "f" else f"as_float({value})")
+        self.push(self._logs(self.program.variables[name], value))
 
     def _for(self, one: For, is_outermost: bool) -> None:
         x = self.name(one.variable)
@@ -133,8 +133,7 @@ class Forward(Text):
         for name in self._temporaries(block):
             self.push_variable(name, self.name(name))
         for let in self._logged(block):
-            name = self.name(let.name)
-            self.push(name if let.expr.kind == "f" else f"as_float({name})")
+            self.push(self._logs(let.expr.kind, self.name(let.name)))
         self._close()
 
     def _store(self, one: Store) -> None:
@@ -142,7 +141,7 @@ class Forward(Text):
         kind = self.program.arrays[one.array].kind
         self._open(f"const {C_KINDS[kind]} v = {self.expr(one.expr)};")
         if self._keeps(one.array):
-            self.push(element if kind == "f" else f"as_float({element})")
+            self.push(self._logs(kind, element))
         self.say(f"{element} = v;")
         self._close()
 
@@ -155,7 +154,7 @@ class Forward(Text):
         self._open(f"const I size = {size};")
         if keeps:
             self.say("ROOM(size); F *restrict w = log_p; log_p += size;")
-        kept = f"w[{flat}] = {element if kind == 'f' else f'as_float({element})'};" if keeps else ""
+        kept = f"w[{flat}] = {self._logs(kind, element)};" if keeps else ""
         if one.is_buffered:
             self.say(f"{c} *restrict b = ({c} *)scratch(f, size);")
             self._loops(one.names, extents)
@@ -190,7 +189,8 @@ class Forward(Text):
             self.say(f"    {target} = 0.0;")
             self._loops((*one.names, *one.outer), [*map(self.expr, one.extents), *outer])
             value = self.expr(one.expr)
-            self.say(f"    {target} = {self.name(one.names[0])} ? {target} + {value} : {value};")
+            is_later = " | ".join(map(self.name, one.names))
+            self.say(f"    {target} = {is_later} ? {target} + {value} : {value};")
             self._loops(one.outer, outer)
             self.say(f"    {target} = not_minus_zero({target});")
             return
@@ -201,15 +201,16 @@ class Forward(Text):
 
     def _dot(self, one: Dot) -> None:
         (a, (sa,)), (b, (sb,)) = self._walked(one.left, [one.name]), self._walked(one.right, [one.name])
-        self.say(f"{self.name(one.variable)} = numpy_dot(f, {a}, {sa}, {b}, {sb}, {self.expr(one.extent)});")
+        c = C_KINDS[one.left.kind]
+        self.say(f"{self.name(one.variable)} = numpy_dot_{c}(f, {a}, {sa}, {b}, {sb}, {self.expr(one.extent)});")
 
     def _product(self, one: Product) -> None:
         a, (a_rows, a_inner) = self._walked(one.left, [one.rows, one.inner])
         b, (b_inner, b_columns) = self._walked(one.right, [one.inner, one.columns])
         m, k, n = (self.expr(x) for x in one.counts)
-        c = self.array[one.array]
+        c, kind = self.array[one.array], C_KINDS[one.left.kind]
         if one.by_dot:
             has_rows, has_columns = int(bool(one.rows)), int(bool(one.columns))
             factors = f"{a}, {has_rows}, {a_rows}, {a_inner}, {b}, {b_inner}, {has_columns}, {b_columns}"
-            self.say(f"dot_as_matmul({factors}, {m}, {k}, {n});")
-        self.say(f"numpy_product(f, {a}, {a_rows}, {a_inner}, {b}, {b_inner}, {b_columns}, {c}, {m}, {k}, {n});")
+            self.say(f"dot_as_matmul({factors}, {m}, {k}, {n}, sizeof({kind}));")
+        self.say(f"numpy_product_{kind}(f, {a}, {a_rows}, {a_inner}, {b}, {b_inner}, {b_columns}, {c}, {m}, {k}, {n});")

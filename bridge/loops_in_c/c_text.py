@@ -8,9 +8,9 @@ from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
 from bridge.loops_in_c.functions import FUNCTIONS
 from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stride, Var
+from bridge.loops_in_c.kinds import KINDS, is_float, is_integer, is_narrow
 
-C_KINDS = {"f": "F", "i": "I", "b": "B"}
-_CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
+C_KINDS = {name: one.number for name, one in KINDS.items()}
 
 
 class Text:
@@ -45,7 +45,7 @@ class Text:
         self.say("}")
 
     def _is_active(self, name: str) -> bool:
-        return name in self.plan.active_variables and self.program.variables[name] == "f"
+        return name in self.plan.active_variables and is_float(self.program.variables[name])
 
     def expr(self, expr: Expr) -> str:
         match expr:
@@ -66,11 +66,15 @@ class Text:
     def _op(self, expr: Op) -> str:
         args = [self.expr(one) for one in expr.args]
         if expr.name == "cast":
-            return f"({_CAST[expr.kind]}{args[0]})"
+            return _cast(args[0], expr.args[0].kind, expr.kind)
         function = FUNCTIONS[expr.name]
         inner = expr.args[-1].kind
-        template = function.text if inner == "f" and function.text else function.integers or function.text
-        return template.format(*args)
+        single = function.single if inner == "f4" else ""
+        template = single or (
+            function.text if is_float(inner) and function.text else function.integers or function.text
+        )
+        # What is computed in float64 from operands of float32, and rounded once, is what float32 makes of them.
+        return f"((S){template.format(*args)})" if expr.kind == "f4" else template.format(*args)
 
     def name(self, name: str) -> str:
         if name.startswith("d:"):
@@ -79,7 +83,7 @@ class Text:
 
     def element(self, array: str, index: Sequence[Expr], part: str = "") -> str:
         one, a = self.program.arrays[array], self.array[array]
-        kind = C_KINDS[one.kind]
+        kind = KINDS[one.kind].element
         if one.is_local:
             place = "0"
             for axis, x in enumerate(index):
@@ -108,16 +112,18 @@ class Text:
     def _size(self, extents: Sequence[str]) -> str:
         return " * ".join(f"({x})" for x in extents) or "1"
 
-    def _gathered(self, one: Reduce) -> str:
+    def _gathered(self, one: Reduce, is_back: bool = False) -> str:
         """Put the values that are reduced into `b`; returns the call that reduces them."""
-        kind = one.expr.kind if one.expr.kind == "f" else "i"
+        kind = "f" if is_float(one.expr.kind) else "i"
+        if kind == "f" and one.how in ("sum", "prod") and not is_back:
+            kind = one.expr.kind
         extents = [self.expr(x) for x in one.extents]
         self.say(f"const I size = {self._size(extents)};")
         room = "2 * size" if one.how == "prod" else "size"
         self.say(f"{C_KINDS[kind]} *restrict b = ({C_KINDS[kind]} *)scratch(f, {room});")
         self._loops(one.names, extents)
         self.say(f"    b[{self._flat(one.names, extents)}] = {self.expr(one.expr)};")
-        return f"{'' if kind == 'f' else 'integer_'}{one.how}(b, size)"
+        return f"{one.how}_{C_KINDS[kind]}(b, size)"
 
     def _flat(self, names: Sequence[str], extents: Sequence[str]) -> str:
         flat = "0"
@@ -143,7 +149,15 @@ class Text:
 
     def _has_shadow(self, array: str) -> bool:
         one = self.program.arrays[array]
-        return one.kind == "f" and one.memory in self.plan.active_memory
+        return is_float(one.kind) and one.memory in self.plan.active_memory
+
+    def _logs(self, kind: str, value: str) -> str:
+        """A number as an entry of the log."""
+        return value if is_float(kind) else f"as_float({value})"
+
+    def _unlogged(self, kind: str, value: str) -> str:
+        """A number that was an entry of the log."""
+        return value if is_float(kind) else f"as_integer({value})"
 
 
 def replaced(expr: Expr, values: Mapping[str, int]) -> Expr:
@@ -156,11 +170,18 @@ def replaced(expr: Expr, values: Mapping[str, int]) -> Expr:
 
 
 def _literal(expr: Const) -> str:
-    if expr.kind == "f":
-        value = float(expr.value)
+    if is_float(expr.kind):
+        value, c = float(expr.value), C_KINDS[expr.kind]
         if value != value:
-            return "(F)NAN"
+            return f"({c})NAN"
         if value in (float("inf"), float("-inf")):
-            return "(F)INFINITY" if value > 0 else "(-(F)INFINITY)"
-        return f"({value.hex()})"
-    return f"((I){int(expr.value)})" if expr.kind == "i" else str(int(bool(expr.value)))
+            return f"({c})INFINITY" if value > 0 else f"(-({c})INFINITY)"
+        return f"({value.hex()})" if expr.kind == "f" else f"(({c}){value.hex()})"
+    return f"((I){int(expr.value)})" if is_integer(expr.kind) else str(int(bool(expr.value)))
+
+
+def _cast(value: str, kind: str, to: str) -> str:
+    """A number as another kind; what does not fit into an integer of fewer bits wraps around."""
+    if to == "f4" and kind == "i":
+        return f"single_of({value})"
+    return f"(({C_KINDS[to]})({KINDS[to].element}){value})" if is_narrow(to) else f"(({C_KINDS[to]}){value})"

@@ -11,6 +11,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
+from bridge.loops_in_c.kinds import is_float
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
@@ -96,7 +97,7 @@ class LoopEntry(Entry):
         for name, value in self._numbers():
             number = run.order.index(name)
             if reached is None or reached[number]:
-                value.place.accumulate(np.float64(run.shadows[number]))
+                value.place.accumulate(value.dtype.type(run.shadows[number]))
         return ()
 
     def mark(self, ct: Any, walk: object) -> Marks:
@@ -126,7 +127,7 @@ class LoopEntry(Entry):
                 region[marks[k] != 0.0] = np.nan
         for name, value in self._numbers():
             if run.marks[run.order.index(name)]:
-                value.place.accumulate(np.float64(np.nan))
+                value.place.accumulate(value.dtype.type(np.nan))
         return present
 
     def _seed(self, ct: Any) -> None:
@@ -173,7 +174,7 @@ class LoopEntry(Entry):
         found: dict[int, np.ndarray] = {}
         for k, name in enumerate(run.library.printer.given):
             array, value = run.library.program.arrays[name], self.args[name]
-            if array.kind != "f" or array.memory not in plan.active_memory or not is_tracked(value):
+            if not is_float(array.kind) or array.memory not in plan.active_memory or not is_tracked(value):
                 continue
             region = found[k] = value.place.region()
             alike = zip(region.shape, region.strides, run.arrays[k].strides, strict=True)

@@ -25,6 +25,7 @@ from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read, is_instance, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
+from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
@@ -36,7 +37,6 @@ from bridge.rulebook import book
 from bridge.source.looping import READER, SITES, Loop, Progress, bound
 from bridge.source.targets import own, touched
 
-_DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 _SMALL = 1 << 31
 START, STOP, OVER = ".start", ".stop", ".array"
 
@@ -205,17 +205,17 @@ class Beginning:
             kind = type(value)
             if is_tracked(value) and value.place.context is not self.context:
                 raise NotCompiled(f"{name} is of another differentiation", self.site.node.lineno)
-            if kind is Buffer and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+            if kind is Buffer and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 label = memory.setdefault(value.place.root, f"m{len(memory)}")
                 self._array(name, value.value, label, key, value.place.active)
-            elif kind is np.ndarray and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+            elif kind is np.ndarray and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 self.context.check_original(value)
                 label = memory.setdefault(plain[name], f"m{len(memory)}")
                 self._array(name, value, label, key, False)
-            elif kind in (Scalar, WeakScalar) and value.dtype == np.float64:
-                kinds[name] = "fw" if kind is WeakScalar else "f"
+            elif kind in (Scalar, WeakScalar) and value.dtype in BY_DTYPE:
+                kinds[name] = "fw" if kind is WeakScalar else BY_DTYPE[value.dtype]
                 self.numbers[name] = float(grounded(value))
-                key.append((name, kind, value.place.active))
+                key.append((name, kind, kinds[name], value.place.active))
             elif kind in _NUMBERS and (kind is not int or abs(value) < _SMALL):
                 kinds[name] = _NUMBERS[kind]
                 self.numbers[name] = value
@@ -244,7 +244,7 @@ class Beginning:
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
         is_contiguous = value.flags.c_contiguous
-        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value), is_contiguous)
+        made = Array(BY_DTYPE[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value), is_contiguous)
         if not value.flags.aligned or value.dtype.byteorder not in "=|":
             raise NotCompiled(f"{name} is not aligned", self.site.node.lineno)
         self.arrays[name], self.values[name] = made, value
@@ -515,14 +515,13 @@ class Beginning:
                 continue
             number, kind = run.number(name), program.variables[name]
             is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
-            if kind != "f":
-                values[name] = number if is_weak else np.int64(number) if kind == "i" else np.bool_(number)
-            elif name in plan.active_variables:
-                root = Root(self.context, np.float64(number), True)
-                made = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(np.float64(number), root)
-                values[name] = made
+            dtype = KINDS[kind if is_weak else value.strong or kind].dtype
+            of_numpy = dtype.type(number)
+            if dtype.kind == "f" and name in plan.active_variables:
+                root = Root(self.context, of_numpy, True)
+                values[name] = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(of_numpy, root)
             else:
-                values[name] = number if is_weak else np.float64(number)
+                values[name] = number if is_weak else of_numpy
         return values
 
     def _log(
@@ -554,10 +553,10 @@ class Beginning:
         self.context.log.append(entry)
 
 
-_VARY = (np.ndarray, float, np.float64)
+_VARY = (np.ndarray, float, np.float64, np.float32)
 """Values of global variables that may differ from call to call; any other is part of what is compiled."""
 _NUMBERS: dict[type, str] = {
-    int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
+    int: "iw", float: "fw", bool: "bw", **BY_TYPE,
 }  # fmt: skip
 
 
@@ -580,7 +579,9 @@ def _differs(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     # 0.0 and -0.0 are two.
-    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and repr(one) == repr(other))
+    return one is other or (
+        type(one) is type(other) and isinstance(one, (int, float, np.generic)) and repr(one) == repr(other)
+    )
 
 
 def _over(loop: Any, over: ast.expr) -> ast.For:
