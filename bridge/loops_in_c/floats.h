@@ -59,7 +59,7 @@ static inline REAL OF(numpy_dot)(Frame *f, const char *a, I sa, const char *b, I
         return 0;
     char *args[3] = {(char *)a, (char *)b, (char *)&found};
     I size = sizeof(REAL), sizes[4] = {1, 1, n, 1}, steps[9] = {0, 0, 0, n * sa, sa, sb, sb, size, size};
-    f->loops[MATMUL](args, sizes, steps, f->data[MATMUL]);
+    call_numpy(f, MATMUL, args, sizes, steps);
     return found;
 }
 /* `c` = the product of `m` by `k` and `k` by `n` elements, each with its two steps. */
@@ -69,7 +69,7 @@ static inline void OF(numpy_product)(Frame *f, const char *a, I a_rows, I a_inne
     char *args[3] = {(char *)a, (char *)b, c};
     I size = sizeof(REAL), sizes[4] = {1, m, k, n};
     I steps[9] = {0, 0, 0, a_rows, a_inner, b_inner, b_columns, n * size, size};
-    f->loops[MATMUL](args, sizes, steps, f->data[MATMUL]);
+    call_numpy(f, MATMUL, args, sizes, steps);
 }
 
 /* One element by the inner loop of a ufunc. The result lies apart: next to its argument, NumPy takes another way. */
@@ -79,7 +79,7 @@ static inline REAL OF(by_numpy_1)(Frame *f, int number, REAL x)
     char *args[2] = {(char *)room, (char *)room + 32};
     I n = 1, steps[2] = {sizeof(REAL), sizeof(REAL)};
     room[0] = x;
-    f->loops[number](args, &n, steps, f->data[number]);
+    call_numpy(f, number, args, &n, steps);
     return *(REAL *)args[1];
 }
 static inline REAL OF(by_numpy_2)(Frame *f, int number, REAL x, REAL y)
@@ -89,7 +89,7 @@ static inline REAL OF(by_numpy_2)(Frame *f, int number, REAL x, REAL y)
     I n = 1, steps[3] = {sizeof(REAL), sizeof(REAL), sizeof(REAL)};
     *(REAL *)args[0] = x;
     *(REAL *)args[1] = y;
-    f->loops[number](args, &n, steps, f->data[number]);
+    call_numpy(f, number, args, &n, steps);
     return *(REAL *)args[2];
 }
 static inline REAL OF(numpy_power)(Frame *f, int number, REAL x, REAL y)

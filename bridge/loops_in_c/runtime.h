@@ -296,6 +296,14 @@ static inline void dot_as_matmul(const char *a, B has_rows, I a_rows, I a_inner,
         by_python(0);
 }
 
+/* Call an inner loop of NumPy's. Some clear the floating-point flags, which earlier statements may have raised. */
+static inline void call_numpy(Frame *f, int number, char **args, const I *sizes, const I *steps)
+{
+    int raised = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID);
+    f->loops[number](args, sizes, steps, f->data[number]);
+    if (raised)
+        feraiseexcept(raised);
+}
 static inline B is_shortcut(F y) { return y == 2 || y == 0.5 || y == 1 || y == -1 || y == 0; }
 /* Free what the runs of a loop have kept. */
 void release(Frame *f, I locals)
