@@ -122,7 +122,7 @@ class Assigning(Aliasing):
         """The elements that a mask selects are written: by a number, or by values of the whole array."""
         base, mask = place
         if isinstance(value, Number):
-            number = self.let(self._cast(value.expr, base.kind))
+            number = self.let(self._element(value, base.kind))
             value = Elements(base.kind, base.extents, lambda _: number)
         if not isinstance(value, Elements) or value.kind != base.kind:
             self.refuse("a store of this at a mask")
@@ -278,8 +278,14 @@ class Assigning(Aliasing):
         if not isinstance(value, Number):
             self.refuse("an array is stored into an element")
         self.written.add(place.array)
-        self.block.append(Store(place.array, place.index, self._cast(value.expr, place.kind)))
+        self.block.append(Store(place.array, place.index, self._element(value, place.kind)))
         self.ended(place.array)
+
+    def _element(self, value: Number, kind: str) -> Expr:
+        """A number as an element of an array. One that does not fit is Python's."""
+        if is_narrow(kind) and is_integer(value.expr.kind):
+            return self.narrowed(value.expr, kind)
+        return self._cast(value.expr, kind)
 
     def _cast(self, expr: Expr, kind: str) -> Expr:
         order = is_float(expr.kind), is_integer(expr.kind)
@@ -317,7 +323,7 @@ class Assigning(Aliasing):
         """All elements of a view are written; where `is_sequential`, one after the other."""
         assert place.array is not None
         if isinstance(value, Number):
-            number = self.let(value.expr)
+            number = self.let(self._element(value, place.kind))
             value = Elements(number.kind, (), lambda _: number)
         if not isinstance(value, Elements):
             self.refuse("a store of this")

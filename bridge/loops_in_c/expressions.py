@@ -282,18 +282,20 @@ class Expressions(Arithmetic):
         if name == "copy" and not node.args and not node.keywords:
             return Elements(base.kind, base.extents, base.at)
         if name == "astype" and len(node.args) == 1 and not node.keywords:
-            return self.as_kind(base, self._float_kind(node.args[0]), node)
+            return self.as_kind(base, self._kind_of_dtype(node.args[0]), node)
         if name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "dot"):
             function = getattr(np, name)
             args = (base, *(self.value(one) for one in node.args), *self._axis_of(function, node))
             return self.call(function, args, node)
         self.refuse(f"the method {name}", node)
 
-    def _float_kind(self, node: ast.expr) -> str:
-        """The kind of floats that an expression names as a dtype."""
+    def _kind_of_dtype(self, node: ast.expr) -> str:
+        """The kind that an expression names as a dtype."""
         dtype = self.known(node)
-        kind = "f" if dtype is float else BY_DTYPE.get(dtype) if isinstance(dtype, np.dtype) else BY_TYPE.get(dtype)
-        return kind if kind is not None and is_float(kind) else self.refuse("another dtype than that of floats", node)
+        if dtype in (float, int, bool) or (isinstance(dtype, type) and issubclass(dtype, np.generic)):
+            dtype = np.dtype(dtype)
+        found = BY_DTYPE.get(dtype) if isinstance(dtype, np.dtype) else None
+        return found or self.refuse("this dtype", node)
 
     def made(self, function: Any, args: tuple[Value, ...], node: ast.Call) -> Value | None:
         """An array that NumPy makes: zeros, or ones. What `empty` holds is zero, too."""
@@ -302,14 +304,12 @@ class Expressions(Arithmetic):
         like = first if name.endswith("_like") else None
         kind = like.kind if isinstance(like, Elements) else "f"
         if [one.arg for one in node.keywords] == ["dtype"]:
-            kind = self._float_kind(node.keywords[0].value)
+            kind = self._kind_of_dtype(node.keywords[0].value)
         elif node.keywords:
             self.refuse("a call with keywords", node)
-        value = Const(kind, 1.0 if name.startswith("ones") else 0.0)
+        value = converted(Const("b", name.startswith("ones")), kind)
         if name.endswith("_like"):
-            return (
-                Elements(kind, like.extents, lambda _: value) if isinstance(like, Elements) and is_float(kind) else None
-            )
+            return Elements(kind, like.extents, lambda _: value) if isinstance(like, Elements) else None
         items = first.items if isinstance(first, Several) else (first,)
         extents = [self.index_of(one) for one in items if isinstance(one, Number)]
         if len(extents) < len(items):
@@ -321,7 +321,8 @@ class Expressions(Arithmetic):
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
         name = functions.name_of(function)
         if isinstance(function, type) and is_float(BY_TYPE.get(function, "b")) and len(args) == 1:
-            return self.as_kind(args[0], BY_TYPE[function], node)
+            number = args[0] if isinstance(args[0], Number) else self.refuse("a conversion of an array", node)
+            return self.as_kind(number, BY_TYPE[function], node)
         if function is math.trunc and any(
             isinstance(one, Number) and not (one.weak is True or one.is_pythons_float) for one in args
         ):
