@@ -468,9 +468,7 @@ class Arithmetic(Indexing):
         """A number or an array of numbers as one of NumPy's of another kind."""
         if isinstance(value, Number):
             return Number(self.number_as(self._within(value.expr, kind, "", node), kind), False)
-        if not isinstance(value, Elements) or not (
-            is_float(kind) or (kind == "i" != value.kind and is_narrow(value.kind))
-        ):
+        if not isinstance(value, Elements) or not (is_float(kind) or (kind == "i" and is_narrow(value.kind))):
             self.refuse("a conversion of this", node)
         at = value.at
         return Elements(kind, value.extents, lambda q: converted(at(q), kind), is_part=value.is_part)

@@ -292,7 +292,7 @@ class Expressions(Arithmetic):
     def _kind_of_dtype(self, node: ast.expr) -> str:
         """The kind that an expression names as a dtype."""
         dtype = self.known(node)
-        if dtype in (float, int, bool) or (isinstance(dtype, type) and issubclass(dtype, np.generic)):
+        if isinstance(dtype, type) and (issubclass(dtype, np.generic) or any(dtype is x for x in (float, int, bool))):
             dtype = np.dtype(dtype)
         found = BY_DTYPE.get(dtype) if isinstance(dtype, np.dtype) else None
         return found or self.refuse("this dtype", node)
