@@ -22,6 +22,7 @@ from bridge.loops_in_c.values import (
     converted,
     either,
     in_variable,
+    loads,
     weak_flag,
 )
 
@@ -305,6 +306,9 @@ class Assigning(Aliasing):
         if not isinstance(place, Elements) or not place.is_copy or len(place.extents) != 1:
             self.refuse("add.at with such indices", node)
         change = self.value(node.args[2])
+        memory = self.arrays[base.array or ""].memory
+        if isinstance(change, Elements) and any(self.arrays[x.array].memory == memory for x in loads(change)):
+            self.refuse("add.at of values of the same array")
         if not isinstance(change, Number):
             change = self.broadcast(change, place.extents) if isinstance(change, Elements) else change
         self.fill(replace(place, array=base.array), self.elementwise("add", (place, change), node), is_sequential=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from bridge.loops_in_c.c_text import C_KINDS, Text
+from bridge.loops_in_c.c_text import C_KINDS, Text, calls_of_numpy
 from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile
-from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var
+from bridge.loops_in_c.ir import Assign, Dot, Each, Expr, Let, Load, Make, Product, Reduce, Stmt, Store, Var
 from bridge.loops_in_c.kinds import is_float
 
 
@@ -118,10 +119,9 @@ class Backward(Text):
         outer = [self.expr(x) for x in of.outer_extents]
         shadow, mark = (self.element(of.array, of.index, part) if of.array else "" for part in "dm")
         if of.how == "sequential":
-            self._loops((*of.names, *of.outer), [*map(self.expr, of.extents), *outer])
-            self.say(f"{{ const {C_KINDS[of.expr.kind]} ct = {shadow};")
-            self._marked(mark, one.share)
-            self.say("}")
+            extents = [*map(self.expr, of.extents), *outer]
+            before = f"const {C_KINDS[of.expr.kind]} ct = {shadow};"
+            self._elementwise_shares((*of.names, *of.outer), extents, one.share, before, mark)
             self._loops(of.outer, outer)
             self.say(f"    {{ {shadow} = 0; {f'{mark} = 0;' if self.marks else ''} }}")
             return
@@ -139,12 +139,8 @@ class Backward(Text):
                 self.say("products_of_others(b, size);")
             else:
                 self.say(f"const F best = {reduced}, winners = count_winners(b, size, best);")
-        self._loops(of.names, extents)
-        self.say("{")
-        if of.how == "prod":
-            self.say(f"const F others = b[{self._flat(of.names, extents)}];")
-        self._marked("m", one.share)
-        self.say("}")
+        before = f"const F others = b[{self._flat(of.names, extents)}];" if of.how == "prod" else ""
+        self._elementwise_shares(of.names, extents, one.share, before, "m")
         self._close()
 
     def _back_product(self, one: Back, of: Product) -> None:
@@ -261,11 +257,8 @@ class Backward(Text):
             self.say("F *restrict b = scratch(f, 2 * size), *restrict bm = b + size;")
             self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ b[{flat}] = {taken} bm[{flat}] = {mark}; {mark} = 0; {restored} }}")
-            self._loops(of.names, extents)
-            self.say(f"{{ const {c} ct = b[{flat}];")
-            self._marked(f"bm[{flat}]", one.share)
-            self.say("}")
-        elif not of.is_buffered and not of.is_scattered and len(adds) < 2:
+            self._elementwise_shares(of.names, extents, one.share, f"const {c} ct = b[{flat}];", f"bm[{flat}]")
+        elif not of.is_buffered and not of.is_scattered and len(adds) < 2 and not any(map(_calls_numpy, one.share)):
             self._loops(of.names, extents)
             self.say(f"{{ {f'const {c} ct = {taken}' if taken else ''} {restored}")
             self._shares(one.share if has_shadow else ())
@@ -296,12 +289,27 @@ class Backward(Text):
         self.say("{")
         self.depth += 1
         for k in adds:
-            self._loops(names, extents)
-            self.say(f"{{ const {c} ct = b[{at}];")
-            self._shares([x for x in share[:k] if isinstance(x, Let)] + [share[k]])
-            self.say("}")
+            used = [x for x in share[:k] if isinstance(x, Let)] + [share[k]]
+            self._elementwise_shares(names, extents, used, f"const {c} ct = b[{at}];", "")
         self.depth -= 1
         self.say("}")
+
+    def _elementwise_shares(
+        self, names: Sequence[str], extents: Sequence[str], share: Sequence[Stmt], before: str, mark: str
+    ) -> None:
+        """Loops over the elements that get their shares; in a backward pass with marks, where `mark` is set."""
+        if self.marks:
+            self._loops(names, extents)
+            self.say(f"{{ {before}")
+            self._marked(mark, share)
+            self.say("}")
+            return
+        stmts = [x for x in share if isinstance(x, (Let, Add))]
+
+        def body(exprs: Sequence[Expr]) -> None:
+            self._shares([replace(x, expr=expr) for x, expr in zip(stmts, exprs, strict=True)])
+
+        self._elementwise(names, extents, [x.expr for x in stmts], body, before)
 
     def _back_make(self, of: Make) -> None:
         a, ndim = self.array[of.array], self.program.arrays[of.array].ndim
@@ -310,3 +318,8 @@ class Backward(Text):
         if self._keeps(of.array):
             old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
             self.say(f"{{ const I old = {old}; BACK(); log_p -= old; memcpy({a}, log_p, old * 8); }}")
+
+
+def _calls_numpy(share: Stmt) -> bool:
+    """Whether NumPy's inner loops compute a part of a share."""
+    return isinstance(share, (Let, Add)) and any(True for _ in calls_of_numpy(share.expr))

@@ -157,13 +157,16 @@ class Forward(Text):
         kept = f"w[{flat}] = {self._logs(kind, element)};" if keeps else ""
         if one.is_buffered:
             self.say(f"{c} *restrict b = ({c} *)scratch(f, size);")
-            self._loops(one.names, extents)
-            self.say(f"    b[{flat}] = {self.expr(one.expr)};")
+            self._elementwise(one.names, extents, [one.expr], lambda x: self.say(f"b[{flat}] = {self.expr(x[0])};"))
             self._loops(one.names, extents)
             self.say(f"    {{ {kept} {element} = b[{flat}]; }}")
-        else:
+        elif one.is_sequential:
             self._loops(one.names, extents)
             self.say(f"    {{ {kept} {element} = {self.expr(one.expr)}; }}")
+        else:
+            self._elementwise(
+                one.names, extents, [one.expr], lambda x: self.say(f"{kept} {element} = {self.expr(x[0])};")
+            )
         self._close()
 
     def _make(self, one: Make) -> None:
@@ -187,10 +190,13 @@ class Forward(Text):
             # Row by row, as memory lies.
             self._loops(one.outer, outer)
             self.say(f"    {target} = 0.0;")
-            self._loops((*one.names, *one.outer), [*map(self.expr, one.extents), *outer])
-            value = self.expr(one.expr)
             is_later = " | ".join(map(self.name, one.names))
-            self.say(f"    {target} = {is_later} ? {target} + {value} : {value};")
+            self._elementwise(
+                (*one.names, *one.outer),
+                [*map(self.expr, one.extents), *outer],
+                [one.expr],
+                lambda x: self.say(f"{target} = {is_later} ? {target} + {self.expr(x[0])} : {self.expr(x[0])};"),
+            )
             self._loops(one.outer, outer)
             self.say(f"    {target} = not_minus_zero({target});")
             return

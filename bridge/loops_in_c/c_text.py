@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
@@ -109,6 +109,49 @@ class Text:
             else:
                 self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
 
+    def _elementwise(
+        self,
+        names: Sequence[str],
+        extents: Sequence[str],
+        exprs: Sequence[Expr],
+        body: Callable[[Sequence[Expr]], None],
+        before: str = "",
+    ) -> None:
+        """Loops over elements. `body` prints one, which reads these expressions, after the C text `before`.
+
+        NumPy's inner loops compute vectors of up to `VECTOR` elements first: for single ones, they take long.
+        """
+        calls = list(dict.fromkeys(op for one in exprs for op in calls_of_numpy(one))) if names else []
+        if not calls:
+            self._loops(names, extents)
+            self.say(f"{{ {before}")
+            body(exprs)
+            self.say("}")
+            return
+        self._loops(names[:-1], extents[:-1])
+        last, extent = self.name(names[-1]), extents[-1]
+        first, end, count = (f"{last}_{word}" for word in ("first", "end", "count"))
+        self.say(f"for (I {first} = 0; {first} < {extent}; {first} += VECTOR) {{")
+        self.depth += 1
+        self.say(f"const I {end} = min_of({first} + VECTOR, {extent}), {count} = {end} - {first};")
+        each = f"for (I {last} = {first}; {last} < {end}; {last}++)"
+        vectors: dict[Expr, Expr] = {}
+        for number, op in enumerate(calls):
+            c, loop = C_KINDS[op.kind], FUNCTIONS[op.name].loop
+            assert loop is not None
+            vector, *args = (f"{last}_v{number}_{k}" for k in range(len(op.args) + 1))
+            self.say(f"{c} {', '.join(f'{one}[VECTOR]' for one in (*args, vector))};")
+            for arg, x in zip(args, op.args, strict=True):
+                self.say(f"{each} {arg}[{last} - {first}] = {self.expr(_with(x, vectors))};")
+            pointers = ", ".join(f"(char *){one}" for one in (*args, vector))
+            steps = ", ".join([f"sizeof({c})"] * (len(args) + 1))
+            self.say(f"call_numpy(f, {loop + (c == 'S')}, (char *[]){{{pointers}}}, &{count}, (const I[]){{{steps}}});")
+            vectors[op] = Var(op.kind, f"{vector}[{last} - {first}]")
+        self.say(f"{each} {{ {before}")
+        body([_with(one, vectors) for one in exprs])
+        self.say("}")
+        self._close()
+
     def _size(self, extents: Sequence[str]) -> str:
         return " * ".join(f"({x})" for x in extents) or "1"
 
@@ -121,8 +164,8 @@ class Text:
         self.say(f"const I size = {self._size(extents)};")
         room = "2 * size" if one.how == "prod" else "size"
         self.say(f"{C_KINDS[kind]} *restrict b = ({C_KINDS[kind]} *)scratch(f, {room});")
-        self._loops(one.names, extents)
-        self.say(f"    b[{self._flat(one.names, extents)}] = {self.expr(one.expr)};")
+        place = f"b[{self._flat(one.names, extents)}]"
+        self._elementwise(one.names, extents, [one.expr], lambda x: self.say(f"{place} = {self.expr(x[0])};"))
         return f"{one.how}_{C_KINDS[kind]}(b, size)"
 
     def _flat(self, names: Sequence[str], extents: Sequence[str]) -> str:
@@ -167,6 +210,23 @@ def replaced(expr: Expr, values: Mapping[str, int]) -> Expr:
     if isinstance(expr, Op):
         return Op(expr.kind, expr.name, tuple(replaced(x, values) for x in expr.args))
     return expr
+
+
+def calls_of_numpy(expr: Expr) -> Iterator[Op]:
+    """The calls of NumPy's inner loops in an expression that each element needs, after those in their arguments."""
+    if not isinstance(expr, Op) or FUNCTIONS[expr.name].is_lazy:
+        return
+    for one in expr.args:
+        yield from calls_of_numpy(one)
+    if FUNCTIONS[expr.name].loop is not None and all(one.kind == expr.kind for one in expr.args):
+        yield expr
+
+
+def _with(expr: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """An expression with values in the place of some of its parts."""
+    if expr in values:
+        return values[expr]
+    return Op(expr.kind, expr.name, tuple(_with(x, values) for x in expr.args)) if isinstance(expr, Op) else expr
 
 
 def _literal(expr: Const) -> str:

@@ -59,6 +59,8 @@ class Function:
     python : the function of Python that computes it.
     chooses : whether it chooses between its arguments. A share is `Op("select", (is_chosen, share, 0))` then, and an
         absent cotangent stays absent where the argument is not chosen.
+    loop : the place of its inner loop for float64 among `INNER_LOOPS`, before that for float32; None if it has none, or
+        does not call it for each argument.
     is_lazy : whether an argument that is not chosen is not computed, so that it gets no cotangent at all, not zero.
     """
 
@@ -72,6 +74,7 @@ class Function:
     chooses: bool = False
     is_lazy: bool = False
     single: str = ""
+    loop: int | None = None
 
 
 def test(name: str, *args: Expr) -> Expr:
@@ -95,18 +98,12 @@ def _over(denominator: Callable[..., Expr]) -> Share:
 
 def _numpy(ufunc: np.ufunc, *shares: Share | None) -> Function:
     """A function that the inner loop of a ufunc computes."""
-    args = ", ".join(f"{{{k}}}" for k in range(ufunc.nin))
+    args, loop = ", ".join(f"{{{k}}}" for k in range(ufunc.nin)), len(INNER_LOOPS)
+    INNER_LOOPS.extend((ufunc, code * ufunc.nin + "->" + code) for code in "df")
     text, single = (
-        f"by_numpy_{ufunc.nin}_{suffix}(f, {loop_number(ufunc, code)}, {args})"
-        for suffix, code in (("F", "d"), ("S", "f"))
+        f"by_numpy_{ufunc.nin}_{kind}(f, {number}, {args})" for kind, number in (("F", loop), ("S", loop + 1))
     )
-    return Function(ufunc.nin, text, shares, "f", None, ufunc, single=single)
-
-
-def loop_number(ufunc: np.ufunc, code: str) -> int:
-    """The place among `INNER_LOOPS` of the inner loop for NumPy's type `code`."""
-    INNER_LOOPS.append((ufunc, code * ufunc.nin + "->" + code))
-    return len(INNER_LOOPS) - 1
+    return Function(ufunc.nin, text, shares, "f", None, ufunc, single=single, loop=loop)
 
 
 def _libm(function: Callable[..., Any], name: str, *shares: Share | None) -> Function:
@@ -192,7 +189,7 @@ def _by_power(name: str, ufunc: np.ufunc) -> Function:
     """Powers of arrays: NumPy has shortcuts for some exponents."""
     made = _numpy(ufunc, _power_of_base, _power_of_exponent)
     text, single = (one.replace("by_numpy_2", name) for one in (made.text, made.single))
-    return replace(made, text=text, single=single)
+    return replace(made, text=text, single=single, loop=None)
 
 
 def _clip_of_array(ct: Expr, a: Expr, low: Expr, high: Expr) -> Expr:

@@ -34,7 +34,7 @@ typedef struct {
     int (*interrupted)(void), (*fits)(I);
 } Frame;
 
-enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20 };
+enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20, VECTOR = 256 };
 
 /* Room for `n` values at the end of the log, all in one segment; null if the machine has none. */
 static F *log_grow(Frame *f, F *p, I n)

@@ -372,6 +372,14 @@ def a_mask_and_an_array(A, v, a):
     return np.sum(v)
 
 
+@python("add.at of values of the same array")
+def what_several_indices_read_and_change(A, v, a):
+    places = np.array([1, 1, 2])
+    for _ in range(3):
+        np.add.at(v, places, np.sin(v[places]) * a)
+    return np.sum(v)
+
+
 @python("an index array that does not hold integers")
 def the_elements_of_a_mask(A, v, a):
     for i in range(3):
