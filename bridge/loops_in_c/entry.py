@@ -154,7 +154,7 @@ class LoopEntry(Entry):
         run, printer = self.run, self.run.library.printer
         program, plan = run.library.program, run.library.plan
         finals = {program.arrays[name].memory: part.saved for name, part in zip(self.names, self.saved, strict=True)}
-        copies: dict[str, np.ndarray] = {}
+        copies: dict[Any, np.ndarray] = {}
         memory: dict[int, np.ndarray] = {}
         for k, name in enumerate(printer.given):
             label = program.arrays[name].memory
@@ -165,7 +165,11 @@ class LoopEntry(Entry):
                     copies[label] = _alike(finals[label], run.arrays[k])
                 memory[k] = copies[label]
             elif not is_tracked(self.args[name]):
-                memory[k] = _alike(self.ended[name], run.arrays[k])
+                # Names of one array are names of one copy.
+                window = _window(run.arrays[k])
+                if window not in copies:
+                    copies[window] = _alike(self.ended[name], run.arrays[k])
+                memory[k] = copies[window]
         return memory
 
     def _regions(self) -> dict[int, np.ndarray]:

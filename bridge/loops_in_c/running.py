@@ -397,6 +397,11 @@ class Beginning:
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
         before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
         plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
+        for name, value in plain.items():
+            # The backward pass restores a copy of it, which other names show only if they show all of it.
+            others = [self.values[x] for x in needed & plain_ones if self.arrays[x].memory == self.arrays[name].memory]
+            if not all(_same_window(one, value) for one in others):
+                raise NotCompiled(f"{name} overlaps another array", self.site.node.lineno)
 
         def restore() -> None:
             for window, saved in windows.values():
@@ -436,8 +441,10 @@ class Beginning:
             self.context.writable(tracked[name])
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
+        labels = {program.arrays[name].memory for name in found.written}
         ended = {
-            name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed
+            name: self.values[name].copy() if self.arrays[name].memory in labels else before[name]
+            for name in plain_ones & needed
         }
         values_left = self._values(found, run)
         self._log(found, run, tracked, windows, args, ended, values_left, done)

@@ -380,6 +380,28 @@ def what_several_indices_read_and_change(A, v, a):
     return np.sum(v)
 
 
+@compiled
+def a_table_with_two_names_is_written(A, v, a):
+    table = np.ones(4)
+    same = table
+    for i in range(4):
+        same += 0.5 * i
+        A[i] *= table * v
+        same[1] = table[0] * 0.5
+        v[i] *= a * table[1]
+    return np.sum(A) + np.sum(v)
+
+
+@python("overlaps another array")
+def a_table_that_overlaps_another_is_written(A, v, a):
+    table = np.ones(5)
+    part = table[1:]
+    for i in range(4):
+        table += 0.5 * i
+        A[i] *= part * v
+    return np.sum(A)
+
+
 @python("an index array that does not hold integers")
 def the_elements_of_a_mask(A, v, a):
     for i in range(3):
