@@ -112,7 +112,7 @@ def test_wheel_holds_the_package_and_the_rule_book(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.py")} | {"bridge/py.typed"}
-    expected |= {"bridge/in_c/_steps.pyi", "bridge/loops_in_c/runtime.h"}
+    expected |= {"bridge/in_c/_steps.pyi", "bridge/loops_in_c/runtime.h", "bridge/loops_in_c/floats.h"}
     if in_c.AVAILABLE:
         expected |= {f"bridge/in_c/_steps{sysconfig.get_config_var('EXT_SUFFIX')}"}
     expected |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.jl")}

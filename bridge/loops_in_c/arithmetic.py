@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
 from bridge.loops_in_c.ir import (
-    Array,
     Check,
     Const,
     Dot,
@@ -23,7 +24,23 @@ from bridge.loops_in_c.ir import (
     Stride,
     Var,
 )
-from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, Value, converted, loads, moved, weak_of
+from bridge.loops_in_c.kinds import KINDS, OF_PYTHON, holding, is_float, is_integer, is_narrow
+from bridge.loops_in_c.values import (
+    ONE,
+    ZERO,
+    Elements,
+    Known,
+    Number,
+    Several,
+    Value,
+    chosen_weak,
+    converted,
+    either,
+    in_variable,
+    loads,
+    moved,
+    weak_of,
+)
 
 _POWERS = {2: "square", 0.5: "root", 1: "pos", -1: "reciprocal"}
 _RANGES = frozenset({"add", "sub", "mul"})
@@ -44,13 +61,18 @@ class Arithmetic(Indexing):
     def power(self, left: Value, right: Value, node: ast.AST, is_function: bool = False) -> Value:
         """`left ** right`, or `np.power(left, right)`: NumPy has shortcuts for some exponents that are one number."""
         if not isinstance(left, Elements) and not isinstance(right, Elements):
-            if isinstance(left, Number) and isinstance(right, Number) and left.expr.kind != "f":
+            if isinstance(left, Number) and isinstance(right, Number) and not is_float(left.expr.kind):
                 return self._power_of_integer(left, right, node)
             return self.elementwise("power" if is_function else "pow", (left, right), node)
-        if "f" not in {one.kind for one in (left, right) if isinstance(one, Elements)} or "b" in _kinds(left, right):
+        if not any(is_float(one.kind) for one in (left, right) if isinstance(one, Elements)) or "b" in _kinds(
+            left, right
+        ):
             self.refuse("a power of integers", node)
         if not isinstance(right, Number):
             return self.elementwise("power", (left, right), node)
+        strong = {kind for kind, is_weak in right.types if not is_weak}
+        if isinstance(left, Elements) and left.kind not in OF_PYTHON and not strong <= {left.kind}:
+            self.refuse("a power of an array of another kind", node)
         exponent = right.expr.value if isinstance(right.expr, Const) else None
         if exponent in _POWERS and (not is_function or exponent == 2):
             return self.elementwise(_POWERS[exponent], (left,), node)
@@ -60,7 +82,7 @@ class Arithmetic(Indexing):
         return self.elementwise("array_power" if by_operator else "power", (left, right), node)
 
     def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
-        if any(isinstance(one, Elements) and one.kind != "i" for one in values.values()):
+        if any(isinstance(one, Elements) and not is_integer(one.kind) for one in values.values()):
             self.refuse("an index array that does not hold integers", node)
         first, last = min(values), max(values)
         if len(values) != last - first + 1:
@@ -97,6 +119,8 @@ class Arithmetic(Indexing):
             if known != extent:
                 self.check(Op("b", "eq", (known, extent)))
             return index
+        given = index
+        index = Elements("i", given.extents, lambda q: converted(given.at(q), "i"))
         names = tuple(self.new("q") for _ in index.extents)
         element = index.at(tuple(Var("i", one) for one in names))
         is_high_enough = Op("b", "ge", (Op("i", "add", (element, extent)), ZERO))
@@ -116,7 +140,7 @@ class Arithmetic(Indexing):
         return self.elementwise("where", (self.truths(condition, node), one, other), node)
 
     def clip(self, value: Value, low: Value, high: Value, node: ast.AST) -> Value:
-        if not (isinstance(value, Elements) and value.kind == "f"):
+        if not (isinstance(value, Elements) and is_float(value.kind)):
             self.refuse("clip of this", node)
         if isinstance(low, Known) and low.value is None:
             return self.elementwise("minimum", (value, high), node)
@@ -127,7 +151,7 @@ class Arithmetic(Indexing):
     def truths(self, value: Value, node: ast.AST) -> Value:
         """The truth of a number, or of each element."""
         if isinstance(value, Elements) and value.kind != "b":
-            return self.elementwise("ne", (value, Number(Const(value.kind, 0))), node)
+            return self.elementwise("ne", (value, Number(Const(value.kind, 0), False)), node)
         return value if isinstance(value, Elements) else Number(self.truth(value), False)
 
     def _power_of_integer(self, left: Number, right: Number, node: ast.AST) -> Number:
@@ -147,33 +171,76 @@ class Arithmetic(Indexing):
             self.refuse("an operand of this kind", node)
         numbers = [one for one in operands if isinstance(one, Number)]
         if len(numbers) == len(operands):
-            found = self.scalar(name, tuple(one.expr for one in numbers), node)
+            flag = self._deciding(name, numbers)
+            if flag is not None:
+                return self._by_type(name, numbers, flag, node)
+            found = self.scalar(name, numbers, node)
             is_certain = (
                 found.kind != "f"
                 or functions.FUNCTIONS[name].result == "f"
                 or any(x.expr.kind == "f" and x.is_certain for x in numbers)
             )
             return Number(found, weak_of(numbers), None, is_certain)
-        held = [Number(self.let(one.expr), one.weak) if isinstance(one, Number) else one for one in operands]
+        held = [replace(one, expr=self.let(one.expr)) if isinstance(one, Number) else one for one in operands]
         arrays = [one for one in held if isinstance(one, Elements)]
         extents = arrays[0].extents
         for other in arrays[1:]:
             extents = self.joint(extents, other.extents, node)
         spread = [self.broadcast(one, extents) if isinstance(one, Elements) else one for one in held]
-        kinds = tuple(one.kind if isinstance(one, Elements) else one.expr.kind for one in spread)
-        kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
-        if name in ("floordiv", "mod") and kind == "i":
+        kind, inner = self.signature(name, spread, node)
+        if name in ("floordiv", "mod") and is_integer(kind):
             self.refuse("a division of integers in arrays", node)
         if functions.FUNCTIONS[name].ufunc is not None:
             self._forwards(name, arrays, node)
 
         wanted = [functions.kind_of(name, k, inner) for k in range(len(spread))]
+        exprs = [self._as_operand(one, kind, k) for one, k in zip(spread, wanted, strict=True)]
 
         def at(index: tuple[Expr, ...]) -> Expr:
-            args = [one.at(index) if isinstance(one, Elements) else one.expr for one in spread]
-            return Op(kind, name, tuple(converted(x, k) for x, k in zip(args, wanted, strict=True)))
+            args = [one.at(index) if isinstance(one, Elements) else x for one, x in zip(spread, exprs, strict=True)]
+            found = tuple(converted(x, k) for x, k in zip(args, wanted, strict=True))
+            # Integers of fewer bits wrap around, as NumPy's do.
+            return converted(Op("i", name, found), kind) if inner == "i" != kind != "b" else Op(kind, name, found)
 
         return Elements(kind, extents, at)
+
+    def signature(self, name: str, operands: Sequence[Number | Elements], node: ast.AST) -> tuple[str, str]:
+        """The kind of a result, and the kind that the operands are converted to."""
+        kinds = [one.kind if isinstance(one, Elements) else one.expr.kind for one in operands]
+        found = _signatures(name, operands)
+        if not found:
+            self.refuse("a number that may be of several kinds", node)
+        if len(found) > 1:
+            self.refuse("a number that may be one of Python's or of NumPy's", node)
+        return found.pop() or self.refuse(f"{name} of kinds {', '.join(kinds)}", node)
+
+    def _deciding(self, name: str, numbers: Sequence[Number]) -> Expr | None:
+        """The flag of a number that decides about the kind of a result: whether it is Python's is known at run time."""
+        if len(_signatures(name, numbers)) < 2:
+            return None
+        return next((x.weak for x in numbers if isinstance(x.weak, Expr) and x.strong), None)
+
+    def _by_type(self, name: str, numbers: Sequence[Number], flag: Expr, node: ast.AST) -> Number:
+        """A function of numbers of which some are Python's where a flag is set, and else of a kind of NumPy's."""
+        ways: list[Number] = []
+        for is_pythons in (True, False):
+            known = tuple(one.known(is_pythons) if one.weak == flag else one for one in numbers)
+            found = self.elementwise(name, known, node)
+            assert isinstance(found, Number)
+            ways.append(found)
+        one, other = ways
+        kind = holding(one.expr.kind, other.expr.kind)
+        chosen = self.let(Op(kind, "select", (flag, converted(one.expr, kind), converted(other.expr, kind))))
+        weak = chosen_weak(flag, one.weak, other.weak)
+        return either(in_variable(chosen, one, one.weak), in_variable(chosen, other, other.weak), None, weak)
+
+    def _as_operand(self, value: Number | Elements, kind: str, inner: str) -> Expr:
+        """A number as an operand, of which NumPy raises if it is Python's, and does not fit."""
+        if isinstance(value, Elements):
+            return ZERO
+        if is_narrow(kind) and value.expr.kind != kind:
+            return converted(self.narrowed(value.expr, kind), inner)
+        return self.number_as(value.expr, inner)
 
     def _forwards(self, name: str, arrays: list[Elements], node: ast.AST) -> None:
         """No array may lie backwards, nor be computed from one that does: NumPy's inner loops differ there."""
@@ -200,35 +267,34 @@ class Arithmetic(Indexing):
                 self.check(Op("b", "eq", (a, b)))
         return tuple(found)
 
-    def scalar(self, name: str, args: tuple[Expr, ...], node: ast.AST) -> Expr:
+    def scalar(self, name: str, numbers: Sequence[Number], node: ast.AST) -> Expr:
         """A function of numbers without axes."""
-        kinds = tuple(one.kind for one in args)
-        kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
-        if kind == "i" and name in _RANGES:
-            return self.integer(name, args[0], args[1])
-        args = tuple(self._within(one, inner, name, node) for one in args)
+        kind, inner = self.signature(name, numbers, node)
+        args = tuple(self._as_operand(one, kind, one.expr.kind) for one in numbers)
+        if is_integer(kind) and name in _RANGES:
+            return self.narrowed(self.integer(name, args[0], args[1]), kind)
+        args = tuple(self.number_as(self._within(one, inner, name, node), inner) for one in args)
         if name in ("div", "floordiv", "mod"):
             if isinstance(args[1], Const) and args[1].value == 0:
                 self.refuse("a division by zero", node)
             if not isinstance(args[1], Const):
                 args = args[0], self.let(args[1])
                 self.check(Op("b", "ne", (args[1], Const(args[1].kind, 0))))
-        converted_args = tuple(converted(one, inner) for one in args)
-        known = [float(one.value) for one in converted_args if isinstance(one, Const)]
-        if kind == "f" and len(known) == len(converted_args):
+        known = [float(one.value) for one in args if isinstance(one, Const)]
+        if kind == "f" and len(known) == len(args):
             try:
                 return Const("f", functions.computed(name, tuple(known)))
             except (ArithmeticError, ValueError):
                 self.refuse(f"{name} of these numbers raises", node)
-        return Op(kind, name, converted_args)
+        return self.narrowed(Op("i", name, args), kind) if is_narrow(kind) else Op(kind, name, args)
 
     def _within(self, expr: Expr, inner: str, name: str, node: ast.AST) -> Expr:
         """An integer that a float can hold, if it is to become one."""
-        if expr.kind != "i" or self.bits(expr) <= 53:
+        if not is_integer(expr.kind) or self.bits(expr) <= 53:
             return expr
         if name in ("neg", "abs"):
             self.refuse("the negative of an integer that may be large", node)
-        if inner == "f":
+        if is_float(inner):
             expr = self.let(expr)
             self.check(Op("b", "lt", (expr, Const("i", 1 << 53))))
             self.check(Op("b", "gt", (expr, Const("i", -(1 << 53)))))
@@ -258,8 +324,11 @@ class Arithmetic(Indexing):
         """A product of vectors or matrices: `dot`, or `@`."""
         if by_dot and (isinstance(left, Number) or isinstance(right, Number)):
             return self.elementwise("mul", (left, right), node)
-        if not (isinstance(left, Elements) and isinstance(right, Elements)) or _kinds(left, right) != {"f"}:
+        if not (isinstance(left, Elements) and isinstance(right, Elements)):
             self.refuse("a product of this", node)
+        kind = left.kind
+        if not is_float(kind) or right.kind != kind:
+            self.refuse(f"a product of arrays of kinds {kind} and {right.kind}", node)
         ranks = len(left.extents), len(right.extents)
         if max(ranks) > 2:
             self.refuse("a product of arrays of more than two axes", node)
@@ -272,11 +341,11 @@ class Arithmetic(Indexing):
         other = self._factor(right, [name, columns] if columns else [name], node)
         if ranks == (1, 1):
             variable = self.new("s")
-            self.variables[variable] = "f"
+            self.variables[variable] = kind
             self.block.append(Dot(variable, inner[0], name, one, other))
-            return Number(Var("f", variable), False)
+            return Number(Var(kind, variable), False)
         extents = (*left.extents[:-1], *right.extents[1:])
-        local = self.temporary("f", extents)
+        local = self.temporary(kind, extents)
         m, n = left.extents[0] if rows else ONE, right.extents[1] if columns else ONE
         self.block.append(Product(local, rows, name, columns, (m, inner[0], n), one, other, by_dot))
         return self.copied(local, extents)
@@ -291,11 +360,11 @@ class Arithmetic(Indexing):
             return found
         if value.is_part or not self.is_in_order(value):
             self.refuse("a product of an array whose memory has an order that is not known", node)
-        local = self.temporary("f", value.extents)
+        local = self.temporary(value.kind, value.extents)
         own = tuple(self.new("q") for _ in value.extents)
         index = tuple(Var("i", one) for one in own)
         self.block.append(Each(own, value.extents, local, index, value.at(index), is_first=True))
-        return Load("f", local, tuple(Var("i", one) for one in names))
+        return Load(value.kind, local, tuple(Var("i", one) for one in names))
 
     def outer(self, left: Value, right: Value, node: ast.AST) -> Value:
         if not (isinstance(left, Elements) and isinstance(right, Elements)):
@@ -305,18 +374,18 @@ class Arithmetic(Indexing):
         return self.elementwise("mul", (self.widened(left, [1]), self.widened(right, [0])), node)
 
     def reduced(self, how: str, value: Elements, axis: Value | None, node: ast.AST) -> Value:
-        """A sum, product or extremum of all elements, or along one axis, in NumPy's order."""
-        kind = "i" if how == "sum" and value.kind == "b" else value.kind
-        if kind == "b" or (kind == "i" and how == "prod"):
+        """A sum, product or extremum of all elements, or along axes, in NumPy's order."""
+        kind = "i" if how == "sum" and value.kind in ("b", "i1", "i2", "i4") else value.kind
+        if kind == "b" or (how in ("sum", "prod") and (is_narrow(kind) or (kind == "i" and how == "prod"))):
             self.refuse(f"{how} of an array of kind {value.kind}", node)
         rank = len(value.extents)
-        along = None if rank == 1 else self._axis(axis, rank, node)
-        if axis is not None and along is None:
-            self._axis(axis, rank, node)
-        if kind == "f" and rank > 1 and how in ("sum", "prod"):
+        along = self._axes(axis, rank, node)
+        if along is not None and len(along) == rank:
+            along = None
+        if is_float(kind) and rank > 1 and how in ("sum", "prod"):
             self._check_layout(how, value, along, node)
         is_place = how in ("argmax", "argmin")
-        if is_place and (kind != "f" or rank > 1):
+        if is_place and (not is_float(kind) or rank > 1):
             self.refuse(f"{how} of this", node)
         names = tuple(self.new("q") for _ in value.extents)
         element = converted(value.at(tuple(Var("i", one) for one in names)), kind)
@@ -329,13 +398,14 @@ class Arithmetic(Indexing):
             self.block.append(Reduce(how, names, value.extents, element, variable))
             return Number(Var(result, variable), False)
         if how in ("max", "min"):
-            self.check(Op("b", "gt", (value.extents[along], ZERO)))
-        if how == "sum" and along < rank - 1 and kind == "f":
+            for k in along:
+                self.check(Op("b", "gt", (value.extents[k], ZERO)))
+        if how == "sum" and rank - 1 not in along and is_float(kind):
             how = "sequential"
-        outer = tuple(one for k, one in enumerate(names) if k != along)
-        extents = tuple(one for k, one in enumerate(value.extents) if k != along)
+        outer = tuple(one for k, one in enumerate(names) if k not in along)
+        extents = tuple(one for k, one in enumerate(value.extents) if k not in along)
         local = self.temporary(kind, extents)
-        reduced = (names[along],), (value.extents[along],)
+        reduced = tuple(names[k] for k in along), tuple(value.extents[k] for k in along)
         self.block.append(Reduce(how, *reduced, element, "", local, outer, extents))
         return self.copied(local, extents)
 
@@ -353,9 +423,9 @@ class Arithmetic(Indexing):
     def rolled(self, value: Elements, shift: Value, axis: Value | None, node: ast.AST) -> Value:
         """The elements, moved along one axis."""
         rank = len(value.extents)
-        along = 0 if axis is None and rank == 1 else self._axis(axis, rank, node)
-        if along is None:
+        if axis is None and rank > 1:
             self.refuse("roll of a matrix", node)
+        along = 0 if axis is None else self._axis(axis, rank, node)
         length = value.extents[along]
         by = self.let(Op("i", "mod", (self.let(self.index_of(shift)), Op("i", "max", (length, ONE)))))
         at, k = value.at, along
@@ -410,7 +480,7 @@ class Arithmetic(Indexing):
 
     def difference(self, value: Elements, node: ast.AST) -> Value:
         """The differences of neighbours in a vector."""
-        if len(value.extents) != 1 or value.kind != "f":
+        if len(value.extents) != 1 or not is_float(value.kind):
             self.refuse("diff of this", node)
         pair = ast.Slice(lower=ast.Constant(1)), ast.Slice(upper=ast.Constant(-1))
         later, earlier = (self.item(value, one) for one in pair)
@@ -418,51 +488,72 @@ class Arithmetic(Indexing):
 
     def accumulated(self, value: Elements, node: ast.AST) -> Value:
         """The sums of the first elements of a vector."""
-        if len(value.extents) != 1 or value.kind != "f":
+        if len(value.extents) != 1 or not is_float(value.kind):
             self.refuse("cumsum of this", node)
         length = self.let(value.extents[0])
-        local = self.temporary("f", (length,))
+        local = self.temporary(value.kind, (length,))
         name = self.new("q")
         here: Expr = Var("i", name)
         later = Op("i", "add", (here, ONE))
         first = Op("i", "min", (length, ONE))
         rest = self.let(Op("i", "max", (Op("i", "sub", (length, ONE)), ZERO)))
         self.block.append(Each((name,), (first,), local, (here,), value.at((here,)), is_first=True))
-        total = Op("f", "add", (Load("f", local, (here,)), value.at((later,))))
+        total = Op(value.kind, "add", (Load(value.kind, local, (here,)), value.at((later,))))
         self.block.append(Each((name,), (rest,), local, (later,), total, is_first=True, is_sequential=True))
         return self.copied(local, (length,))
 
     def mean(self, value: Elements, axis: Value | None, node: ast.AST) -> Value:
-        if value.kind != "f":
+        if not is_float(value.kind):
             self.refuse("a mean of integers", node)
         count: Expr = ONE
-        rank = len(value.extents)
-        along = None if axis is None else self._axis(axis, rank, node)
+        along = self._axes(axis, len(value.extents), node)
         for k, extent in enumerate(value.extents):
-            if along in (None, k):
+            if along is None or k in along:
                 count = self.integer("mul", count, extent)
         count = self.let(count)
         self.check(Op("b", "gt", (count, ZERO)))
-        return self.elementwise("div", (self.reduced("sum", value, axis, node), Number(count)), node)
+        # NumPy divides by an int64, and rounds the quotient to the kind of the sum.
+        found = self.elementwise("div", (self.reduced("sum", value, axis, node), Number(count, False)), node)
+        return self.as_kind(found, value.kind, node)
 
-    def _axis(self, axis: Value | None, rank: int, node: ast.AST) -> int | None:
+    def as_kind(self, value: Value, kind: str, node: ast.AST) -> Value:
+        """A number or an array of numbers as one of NumPy's of another kind."""
+        if isinstance(value, Number):
+            return Number(self.number_as(self._within(value.expr, kind, "", node), kind), False)
+        if not isinstance(value, Elements) or not (is_float(kind) or (kind == "i" and is_narrow(value.kind))):
+            self.refuse("a conversion of this", node)
+        at = value.at
+        return Elements(kind, value.extents, lambda q: converted(at(q), kind), is_part=value.is_part)
+
+    def _axes(self, axis: Value | None, rank: int, node: ast.AST) -> tuple[int, ...] | None:
+        """The axes of a reduction in their order; None for all of them."""
         if axis is None or (isinstance(axis, Known) and axis.value is None):
             return None
+        items = axis.items if isinstance(axis, Several) else (axis,)
+        found = {self._axis(one, rank, node) for one in items}
+        if len(found) < len(items) or not items:
+            self.refuse("axes that are the same, or none", node)
+        return tuple(sorted(found))
+
+    def _axis(self, axis: Value, rank: int, node: ast.AST) -> int:
         if not (isinstance(axis, Number) and isinstance(axis.expr, Const) and axis.expr.kind == "i"):
             self.refuse("an axis that is not known", node)
         if not -rank <= axis.expr.value < rank:
             self.refuse("an axis that does not exist", node)
         return int(axis.expr.value) % rank
 
-    def _check_layout(self, how: str, value: Elements, along: int | None, node: ast.AST) -> None:
+    def _check_layout(self, how: str, value: Elements, along: tuple[int, ...] | None, node: ast.AST) -> None:
         """Refuse what NumPy reduces in an order that depends on its memory: only the order of the axes is followed."""
         if not self.is_in_order(value):
             self.refuse(f"{how} of an array whose axes are not in the order of its memory", node)
         if along is not None:
-            if along < len(value.extents) - 1:
+            last, rank = along[-1], len(value.extents)
+            if len(along) > 1 and (last == rank - 1 or along != tuple(range(along[0], last + 1))):
+                self.refuse(f"{how} along such axes", node)
+            if last < rank - 1:
                 # NumPy drops axes of one element, and then it takes this one for the last.
                 inner: Expr = ONE
-                for extent in value.extents[along + 1 :]:
+                for extent in value.extents[last + 1 :]:
                     inner = self.integer("mul", inner, extent)
                 self.check(Op("b", "gt", (self.let(inner), ONE)))
             return
@@ -485,7 +576,8 @@ class Arithmetic(Indexing):
                 self.check(Op("b", "eq", (Stride("i", value.array, k - 1), step)))
         last = len(value.view) - 1
         if not self.arrays[value.array].is_packed:
-            self.check(Op("b", "eq", (Stride("i", value.array, last), Const("i", 8))))
+            size = KINDS[value.kind].dtype.itemsize
+            self.check(Op("b", "eq", (Stride("i", value.array, last), Const("i", size))))
 
     def is_in_order(self, value: Elements) -> bool:
         """Whether the axes of an array lie in memory in their order, and those of NumPy's array do, too."""
@@ -528,6 +620,18 @@ def _own_names(expr: Expr) -> Iterator[str]:
     elif not isinstance(expr, Load):
         for part in expr.parts():
             yield from _own_names(part)
+
+
+def _signatures(name: str, operands: Sequence[Number | Elements]) -> set[tuple[str, str] | None]:
+    """The kinds that a result may have, each with the one of its operands; none where an operand has several."""
+    types = [one.types if isinstance(one, Number) else [(one.kind, False)] for one in operands]
+    kinds = {kind for each in types for kind, _ in each}
+    if "?" in kinds:
+        return set()
+    if kinds <= OF_PYTHON.keys():
+        # An integer that is kept as a float is one.
+        types = [[(one.kind if isinstance(one, Elements) else one.expr.kind, False)] for one in operands]
+    return {functions.typed(name, one) for one in product(*types)}
 
 
 def _repeated(expr: Expr, extents: tuple[Expr, ...]) -> Elements:

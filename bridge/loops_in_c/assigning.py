@@ -10,12 +10,12 @@ from bridge.loops_in_c.calling_back import CallingBack
 from bridge.loops_in_c.expressions import OPERATORS
 from bridge.loops_in_c.indexing import Read
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
+from bridge.loops_in_c.kinds import holding, is_float, is_integer, is_narrow
 from bridge.loops_in_c.values import (
     Again,
     Axis,
     Elements,
     Items,
-    Known,
     NotCompiled,
     Number,
     Several,
@@ -23,6 +23,8 @@ from bridge.loops_in_c.values import (
     bound_flag,
     converted,
     either,
+    in_variable,
+    loads,
     weak_flag,
 )
 
@@ -131,7 +133,7 @@ class Assigning(CallingBack):
         """The elements that a mask selects are written: by a number, or by values of the whole array."""
         base, mask = place
         if isinstance(value, Number):
-            number = self.let(self._cast(value.expr, base.kind))
+            number = self.let(self._element(value, base.kind))
             value = Elements(base.kind, base.extents, lambda _: number)
         if not isinstance(value, Elements) or value.kind != base.kind:
             self.refuse("a store of this at a mask")
@@ -194,7 +196,7 @@ class Assigning(CallingBack):
         """A value, before the names change that it is assigned to: of an array, a name that shows it."""
         if isinstance(value, Number):
             weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
-            return Number(self.hold(value.expr), weak, None, value.is_certain)
+            return replace(value, expr=self.hold(value.expr), weak=weak, flag=None)
         if isinstance(value, Elements):
             name = f".item.{node.lineno}.{node.col_offset}"
             self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
@@ -208,12 +210,12 @@ class Assigning(CallingBack):
             kind = self.kinds.setdefault(own, value.expr.kind)
             expr = value.expr
             if kind != expr.kind:
-                joined = "f" if "f" in (kind, expr.kind) else "i"
+                joined = holding(kind, expr.kind)
+                if not (is_integer(kind) and is_integer(expr.kind)):
+                    self.mixed.add(own)
                 if joined != kind:
                     self.kinds[own] = joined
-                    self.mixed.add(own)
                     raise Again
-                self.mixed.add(own)
                 expr = converted(expr, kind)
             self.variables[own] = kind
             self.note_example(own, expr)
@@ -225,7 +227,7 @@ class Assigning(CallingBack):
             elif isinstance(weak, Expr):
                 self._find_out(self.typed, own)
             weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
-            self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
+            self.names[name] = in_variable(Var(kind, own), value, weak)
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
@@ -270,7 +272,7 @@ class Assigning(CallingBack):
         """A number of which it is known only at run time whether it is bound."""
         own = self.prefix + name
         self._find_out(self.flagged, own)
-        return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
+        return replace(value, flag=bound_flag(own))
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if value.is_copy or value.array is None:
@@ -301,26 +303,36 @@ class Assigning(CallingBack):
         if not isinstance(value, Number):
             self.refuse("an array is stored into an element")
         self.written.add(place.array)
-        self.block.append(Store(place.array, place.index, self._cast(value.expr, place.kind)))
+        self.block.append(Store(place.array, place.index, self._element(value, place.kind)))
         self.ended(place.array)
 
+    def _element(self, value: Number, kind: str) -> Expr:
+        """A number as an element of an array. One that does not fit is Python's."""
+        if is_narrow(kind) and is_integer(value.expr.kind):
+            return self.narrowed(value.expr, kind)
+        return self._cast(value.expr, kind)
+
     def _cast(self, expr: Expr, kind: str) -> Expr:
-        if "fib".index(expr.kind) < "fib".index(kind):
+        order = is_float(expr.kind), is_integer(expr.kind)
+        if order > (is_float(kind), is_integer(kind)) or (is_narrow(kind) and kind != expr.kind):
             self.refuse(f"a value of kind {expr.kind} is stored into an array of kind {kind}")
-        return converted(expr, kind)
+        return self.number_as(expr, kind)
 
     def add_at(self, node: ast.Call) -> None:
         """`np.add.at`: elements that several indices name get each of their values."""
         if len(node.args) != 3 or node.keywords:
             self.refuse("add.at with other arguments", node)
         base = self.value(node.args[0])
-        if not isinstance(base, Elements) or base.is_copy or (base.kind, len(base.extents)) != ("f", 1):
+        if not isinstance(base, Elements) or base.is_copy or not is_float(base.kind) or len(base.extents) != 1:
             self.refuse("add.at of this", node)
         self.check_alone(base)
         place = self.item(base, node.args[1])
         if not isinstance(place, Elements) or not place.is_copy or len(place.extents) != 1:
             self.refuse("add.at with such indices", node)
         change = self.value(node.args[2])
+        memory = self.arrays[base.array or ""].memory
+        if isinstance(change, Elements) and any(self.arrays[x.array].memory == memory for x in loads(change)):
+            self.refuse("add.at of values of the same array")
         if not isinstance(change, Number):
             change = self.broadcast(change, place.extents) if isinstance(change, Elements) else change
         self.fill(replace(place, array=base.array), self.elementwise("add", (place, change), node), is_sequential=True)
@@ -339,7 +351,7 @@ class Assigning(CallingBack):
         """All elements of a view are written; where `is_sequential`, one after the other."""
         assert place.array is not None
         if isinstance(value, Number):
-            number = self.let(value.expr)
+            number = self.let(self._element(value, place.kind))
             value = Elements(number.kind, (), lambda _: number)
         if not isinstance(value, Elements):
             self.refuse("a store of this")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from typing import NoReturn
 
+import numpy as np
+
 from bridge.loops_in_c.ir import Array, Assign, Check, Const, Expr, Let, Load, Op, Size, Stmt, Var
-from bridge.loops_in_c.values import ONE, ZERO, Again, Axis, Elements, NotCompiled, Value, placed
+from bridge.loops_in_c.kinds import KINDS, is_integer, is_narrow
+from bridge.loops_in_c.values import ONE, ZERO, Again, Axis, Elements, NotCompiled, Value, converted, placed
 
 SMALL = 31
 """Bits of an integer that the program is given."""
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Blocks:
@@ -90,7 +95,7 @@ class Blocks:
 
     def _note(self, name: str, expr: Expr) -> None:
         """Record the bit width and the sign of an integer."""
-        if expr.kind == "i":
+        if is_integer(expr.kind):
             self.width[name] = self.bits(expr)
             if self.is_nonneg(expr):
                 self.nonneg.add(name)
@@ -117,8 +122,26 @@ class Blocks:
         if Check(that) not in self.block or self._may_have_changed(that):
             self.block.append(Check(that))
 
+    def number_as(self, expr: Expr, kind: str) -> Expr:
+        """A number as another kind, to which NumPy converts it."""
+        if kind == "f4" and isinstance(expr, Const) and _LARGEST < abs(expr.value) < math.inf:
+            self.refuse(f"{expr.value} as a float32")
+        return converted(expr, kind)
+
+    def narrowed(self, expr: Expr, kind: str) -> Expr:
+        """An integer as one of fewer bits. Where it does not fit, Python warns or raises."""
+        if expr.kind == kind or not is_narrow(kind):
+            return converted(expr, kind)
+        least, greatest = KINDS[kind].range
+        expr = self.let(expr)
+        self.check(_compared("ge", expr, least))
+        self.check(_compared("le", expr, greatest))
+        return converted(expr, kind)
+
     def is_nonneg(self, expr: Expr) -> bool:
         """Whether an integer is known not to be negative."""
+        if expr.kind.startswith("u"):
+            return True
         match expr:
             case Const():
                 return expr.value >= 0
@@ -127,11 +150,16 @@ class Blocks:
             case Size():
                 return True
             case Op():
-                return expr.name in ("add", "mul", "max", "floordiv") and all(map(self.is_nonneg, expr.args))
+                if expr.name == "cast" and not (expr.kind == "i" and is_integer(expr.args[0].kind)):
+                    return False
+                return expr.name in ("add", "mul", "max", "floordiv", "cast") and all(map(self.is_nonneg, expr.args))
         return False
 
     def bits(self, expr: Expr) -> int:
         """How many bits an integer may take, at most."""
+        return min(self._bits(expr), KINDS[expr.kind].bits)
+
+    def _bits(self, expr: Expr) -> int:
         match expr:
             case Const():
                 return int(expr.value).bit_length()
@@ -145,6 +173,8 @@ class Blocks:
                 return sum(map(self.bits, expr.args))
             case Op(name="neg" | "abs" | "max" | "min" | "select"):
                 return max(map(self.bits, expr.args))
+            case Op(name="cast") if is_integer(expr.args[0].kind):
+                return self.bits(expr.args[0])
         return 63
 
     def integer(self, name: str, a: Expr, b: Expr) -> Expr:
@@ -155,8 +185,15 @@ class Blocks:
                 return Const("i", value)
         if name in ("add", "sub") and b == ZERO:
             return a
-        expr = Op("i", name, (a, b))
+        expr = Op("i", name, (converted(a, "i"), converted(b, "i")))
         if self.bits(expr) > 62:
             self.check(Op("b", f"{name}_fits", (a, b)))
             return self.let(expr)
         return expr
+
+
+def _compared(name: str, expr: Expr, limit: int) -> Expr:
+    """A comparison of an integer with a known one."""
+    if isinstance(expr, Const):
+        return Const("b", getattr(operator, name)(expr.value, limit))
+    return Op("b", name, (expr, Const("i", limit)))

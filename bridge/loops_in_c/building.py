@@ -17,8 +17,8 @@ from bridge.loops_in_c.compiling import CompilerError, Job
 from bridge.loops_in_c.derivative import Plan
 from bridge.loops_in_c.functions import INNER_LOOPS
 from bridge.loops_in_c.ir import Program
+from bridge.loops_in_c.kinds import KINDS, is_float
 from bridge.loops_in_c.printing import Printer
-from bridge.loops_in_c.values import DTYPES
 
 
 class Segment(ctypes.Structure):
@@ -233,7 +233,10 @@ class Run:
             kept = [np.zeros(self.locals[k].capacity) for k in range(len(self.library.printer.local))]
             for k, (name, array) in enumerate(zip(self.library.printer.local, kept, strict=True)):
                 given = (local_marks or {}).get(name)
-                array[: 0 if given is None else given.size] = () if given is None else given.ravel()
+                if given is not None:
+                    # Marks lie as cotangents do.
+                    dtype = KINDS[self.library.program.arrays[name].kind].dtype
+                    array.view(dtype)[: given.size] = given.ravel()
                 self.locals[k].mark = array.ctypes.data
             self.library.marking(ctypes.byref(self.frame))
         self.memory[:] = before
@@ -241,13 +244,13 @@ class Run:
             self.callbacks.end()
 
     def _of(self, name: str) -> np.ndarray:
-        return self.floats if self.kinds[name] == "f" else self.integers
+        return self.floats if is_float(self.kinds[name]) else self.integers
 
     def number(self, name: str) -> Any:
         """What a variable holds."""
         value = self._of(name)[self.order.index(name)]
         kind = self.kinds[name]
-        return float(value) if kind == "f" else bool(value) if kind == "b" else int(value)
+        return float(value) if is_float(kind) else bool(value) if kind == "b" else int(value)
 
     def local(self, name: str) -> np.ndarray:
         """A copy of a local array."""
@@ -259,9 +262,9 @@ class Run:
     def _seen(self, number: int, part: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
         size = math.prod(shape)
         if not size:
-            return np.zeros(shape, DTYPES[kind])
+            return np.zeros(shape, KINDS[kind].dtype)
         found = (ctypes.c_char * (size * 8)).from_address(getattr(self.locals[number], part))
-        return np.frombuffer(memoryview(found), np.dtype(DTYPES[kind]), size).reshape(shape)
+        return np.frombuffer(memoryview(found), KINDS[kind].dtype, size).reshape(shape)
 
     def _put(self, number: int, held: np.ndarray) -> None:
         one = self.library.program.arrays[self.library.printer.local[number]]
@@ -273,7 +276,7 @@ class Run:
         """Give a local array its cotangent."""
         number = self.library.printer.local.index(name)
         if ct.size:
-            self._seen(number, "shadow", ct.shape, "f")[...] += ct
+            self._seen(number, "shadow", ct.shape, self.library.program.arrays[name].kind)[...] += ct
 
 
 def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:

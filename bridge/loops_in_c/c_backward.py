@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from bridge.loops_in_c.c_text import C_KINDS, Text
+from bridge.loops_in_c.c_text import C_KINDS, Text, calls_of_numpy
 from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile, passed
-from bridge.loops_in_c.ir import Assign, Callback, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var, Where
+from bridge.loops_in_c.ir import (
+    Assign,
+    Callback,
+    Dot,
+    Each,
+    Expr,
+    Let,
+    Load,
+    Make,
+    Product,
+    Reduce,
+    Stmt,
+    Store,
+    Var,
+    Where,
+)
+from bridge.loops_in_c.kinds import KINDS, is_float
 
 
 class Backward(Text):
@@ -63,14 +80,10 @@ class Backward(Text):
         block = one.of
         self._open()
         for let in reversed(self._logged(block)):
-            popped = self.pop() if let.expr.kind == "f" else self.pop_integer()
+            popped = self._unlogged(let.expr.kind, self.pop())
             self.say(f"const {C_KINDS[let.expr.kind]} {self.name(let.name)} = {popped};")
-        for name in reversed(self._temporaries(block)):
-            popped = self.pop() if self.program.variables[name] == "f" else self.pop_integer()
-            self.say(f"{self.name(name)} = {popped};")
-        for name in reversed(self._kept(block)):
-            popped = self.pop() if self.program.variables[name] == "f" else self.pop_integer()
-            self.say(f"{self.name(name)} = {popped};")
+        for name in reversed((*self._kept(block), *self._temporaries(block))):
+            self.say(f"{self.name(name)} = {self._unlogged(self.program.variables[name], self.pop())};")
         logged = {let.name for let in self._logged(block)}
         for let in one.lets:
             if let.name not in logged:
@@ -90,7 +103,7 @@ class Backward(Text):
             case Add():
                 self._add(one)
             case Let():
-                self.say(f"const F {self.name(one.name)} = {self.expr(one.expr)};")
+                self.say(f"const {C_KINDS[one.expr.kind]} {self.name(one.name)} = {self.expr(one.expr)};")
             case Back(of=Let() as of):
                 self._marked(f"m{self.name(of.name)}", one.share)
             case Back(of=Assign() as of):
@@ -128,10 +141,9 @@ class Backward(Text):
         outer = [self.expr(x) for x in of.outer_extents]
         shadow, mark = (self.element(of.array, of.index, part) if of.array else "" for part in "dm")
         if of.how == "sequential":
-            self._loops((*of.names, *of.outer), [*map(self.expr, of.extents), *outer])
-            self.say(f"{{ const F ct = {shadow};")
-            self._marked(mark, one.share)
-            self.say("}")
+            extents = [*map(self.expr, of.extents), *outer]
+            before = f"const {C_KINDS[of.expr.kind]} ct = {shadow};"
+            self._elementwise_shares((*of.names, *of.outer), extents, one.share, before, mark)
             self._loops(of.outer, outer)
             self.say(f"    {{ {shadow} = 0; {f'{mark} = 0;' if self.marks else ''} }}")
             return
@@ -139,22 +151,18 @@ class Backward(Text):
         if of.variable:
             self._back_variable(of.variable)
         else:
-            self._open(f"const F ct = {shadow}; {shadow} = 0;")
+            self._open(f"const {C_KINDS[of.expr.kind]} ct = {shadow}; {shadow} = 0;")
             if self.marks:
                 self.say(f"const F m = {mark}; {mark} = 0;")
         extents = [self.expr(x) for x in of.extents]
         if of.how in REREAD:
-            reduced = self._gathered(of)
+            reduced = self._gathered(of, is_back=True)
             if of.how == "prod":
                 self.say("products_of_others(b, size);")
             else:
                 self.say(f"const F best = {reduced}, winners = count_winners(b, size, best);")
-        self._loops(of.names, extents)
-        self.say("{")
-        if of.how == "prod":
-            self.say(f"const F others = b[{self._flat(of.names, extents)}];")
-        self._marked("m", one.share)
-        self.say("}")
+        before = f"const F others = b[{self._flat(of.names, extents)}];" if of.how == "prod" else ""
+        self._elementwise_shares(of.names, extents, one.share, before, "m")
         self._close()
 
     def _back_product(self, one: Back, of: Product) -> None:
@@ -162,6 +170,7 @@ class Backward(Text):
             return
         shadow, mark = (f"{part}{self.array[of.array]}" for part in "dm")
         m, k, n = (self.expr(x) for x in of.counts)
+        c = C_KINDS[of.left.kind]
         self._open(f"const I rows = {m}, inner = {k}, columns = {n};")
         for add in one.share:
             assert isinstance(add, Add) and isinstance(add.target, Load)
@@ -171,25 +180,26 @@ class Backward(Text):
             counts = {of.rows: "rows", of.inner: "inner", of.columns: "columns"}
             names = [name for name in counts if name]
             self._loops(names, [counts[name] for name in names])
-            self.say(f"{{ const F ct = {self.element(of.array, of.index, 'd')};")
+            self.say(f"{{ const {c} ct = {self.element(of.array, of.index, 'd')};")
             self._marked(self.element(of.array, of.index, "m"), [add])
             self.say("}")
         for one_of in (shadow, mark) if self.marks else (shadow,):
-            self.say(f"memset({one_of}, 0, rows * columns * 8);")
+            self.say(f"memset({one_of}, 0, rows * columns * sizeof({c}));")
         self._close()
 
     def _back_matrix(self, of: Product, target: Load, shadow: str) -> None:
         """The share of one of two matrices: the cotangent times the other one, by NumPy's own loop."""
+        c = C_KINDS[target.kind]
         if target is of.left:
             b, (b_inner, b_columns) = self._walked(of.right, [of.inner, of.columns])
-            left, right = f"{shadow}, columns * 8, 8", f"{b}, {b_columns}, {b_inner}"
+            left, right = f"{shadow}, columns * sizeof({c}), sizeof({c})", f"{b}, {b_columns}, {b_inner}"
             counts, names = ("rows", "columns", "inner"), [of.rows, of.inner]
         else:
             a, (a_rows, a_inner) = self._walked(of.left, [of.rows, of.inner])
-            left, right = f"{a}, {a_inner}, {a_rows}", f"{shadow}, columns * 8, 8"
+            left, right = f"{a}, {a_inner}, {a_rows}", f"{shadow}, columns * sizeof({c}), sizeof({c})"
             counts, names = ("inner", "rows", "columns"), [of.inner, of.columns]
-        self._open(f"F *restrict b = scratch(f, {counts[0]} * {counts[2]});")
-        self.say(f"numpy_product(f, {left}, {right}, (char *)b, {', '.join(counts)});")
+        self._open(f"{c} *restrict b = ({c} *)scratch(f, {counts[0]} * {counts[2]});")
+        self.say(f"numpy_product_{c}(f, {left}, {right}, (char *)b, {', '.join(counts)});")
         extents = [counts[0], counts[2]]
         self._loops(names, extents)
         self.say(f"    {self.element(target.array, target.index, 'd')} += b[{self._flat(names, extents)}];")
@@ -233,30 +243,30 @@ class Backward(Text):
             return
         kind = self.program.arrays[of.array].kind
         self._open()
-        if one.has_shadow and kind == "f":
+        if one.has_shadow and is_float(kind):
             shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
-            self.say(f"const F ct = {shadow}; {shadow} = 0;")
+            self.say(f"const {C_KINDS[kind]} ct = {shadow}; {shadow} = 0;")
             if self.marks:
                 self.say(f"const F m = {mark}; {mark} = 0;")
         if one.restores:
-            self.say(f"{self.element(of.array, of.index)} = {self.pop() if kind == 'f' else self.pop_integer()};")
-        if one.has_shadow and kind == "f":
+            self.say(f"{self.element(of.array, of.index)} = {self._unlogged(kind, self.pop())};")
+        if one.has_shadow and is_float(kind):
             self._marked("m", one.share)
         self._close()
 
     def _back_each(self, one: Back, of: Each) -> None:
         kind, restores = self.program.arrays[of.array].kind, one.restores and not of.is_first
-        has_shadow = one.has_shadow and kind == "f"
+        has_shadow = one.has_shadow and is_float(kind)
         if not has_shadow and not restores:
             return
         extents = [self.expr(x) for x in of.extents]
         size = self._size(extents)
         flat, element = self._flat(of.names, extents), self.element(of.array, of.index)
-        shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
+        shadow = self.element(of.array, of.index, "d")
         self._open(f"const I size = {size};")
         if restores:
             self.say("BACK(); log_p -= size; const F *restrict w = log_p;")
-        restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
+        restored = f"{element} = {self._unlogged(kind, f'w[{flat}]')};" if restores else ""
         taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
         with self.apart(w="const F *restrict"):
             self._back_elements(one, of, extents, restored, taken, has_shadow)
@@ -267,25 +277,22 @@ class Backward(Text):
     ) -> None:
         """The elements of an elementwise statement: what they held is restored, their cotangents are passed on."""
         flat = self._flat(of.names, extents)
-        mark = self.element(of.array, of.index, "m")
+        mark, c = self.element(of.array, of.index, "m"), C_KINDS[self.program.arrays[of.array].kind]
         adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
         if of.is_sequential:
             self._loops(of.names, extents, is_reversed=True)
             marked = f"const F m = {mark}; {mark} = 0;" if self.marks and has_shadow else ""
-            self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {marked} {restored}")
+            self.say(f"{{ {f'const {c} ct = {taken}' if taken else ''} {marked} {restored}")
             self._marked("m", one.share if has_shadow else ())
             self.say("}")
         elif self.marks and has_shadow:
             self.say("F *restrict b = scratch(f, 2 * size), *restrict bm = b + size;")
             self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ b[{flat}] = {taken} bm[{flat}] = {mark}; {mark} = 0; {restored} }}")
+            self._elementwise_shares(of.names, extents, one.share, f"const {c} ct = b[{flat}];", f"bm[{flat}]")
+        elif not of.is_buffered and not of.is_scattered and len(adds) < 2 and not any(map(_calls_numpy, one.share)):
             self._loops(of.names, extents)
-            self.say(f"{{ const F ct = b[{flat}];")
-            self._marked(f"bm[{flat}]", one.share)
-            self.say("}")
-        elif not of.is_buffered and not of.is_scattered and len(adds) < 2:
-            self._loops(of.names, extents)
-            self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {restored}")
+            self.say(f"{{ {f'const {c} ct = {taken}' if taken else ''} {restored}")
             self._shares(one.share if has_shadow else ())
             self.say("}")
         elif of.is_buffered or of.is_scattered:
@@ -293,7 +300,7 @@ class Backward(Text):
             self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ {f'b[{flat}] = {taken}' if taken else ''} {restored} }}")
             self._loops(of.names[:-1], extents[:-1])
-            self._adds(one.share, adds, of.names[-1:], extents[-1:], flat)
+            self._adds(one.share, adds, of.names[-1:], extents[-1:], flat, c)
         else:
             # Row by row, each input by itself: the compiler can do several elements of one at a time.
             last = of.names[-1:]
@@ -303,18 +310,18 @@ class Backward(Text):
             self.say("{")
             self._loops(last, extents[-1:])
             self.say(f"    {{ b[{at}] = {taken} {restored} }}")
-            self._adds(one.share, adds, last, extents[-1:], at)
+            self._adds(one.share, adds, last, extents[-1:], at, c)
             self.say("}")
 
-    def _adds(self, share: Sequence[Stmt], adds: list[int], names: Sequence[str], extents: list[str], at: str) -> None:
+    def _adds(
+        self, share: Sequence[Stmt], adds: list[int], names: Sequence[str], extents: list[str], at: str, c: str
+    ) -> None:
         """A loop for each input of an elementwise statement, whose cotangents lie in `b`."""
         self.say("{")
         self.depth += 1
         for k in adds:
-            self._loops(names, extents)
-            self.say(f"{{ const F ct = b[{at}];")
-            self._shares([x for x in share[:k] if isinstance(x, Let)] + [share[k]])
-            self.say("}")
+            used = [x for x in share[:k] if isinstance(x, Let)] + [share[k]]
+            self._elementwise_shares(names, extents, used, f"const {c} ct = b[{at}];", "")
         self.depth -= 1
         self.say("}")
 
@@ -343,8 +350,9 @@ class Backward(Text):
             for name in of.arrays:
                 if self._has_shadow(name):
                     size = " * ".join(f"{self.array[name]}_n{axis}" for axis in range(self.program.arrays[name].ndim))
+                    kind = KINDS[self.program.arrays[name].kind].element
                     for part in "dm" if self.marks else "d":
-                        self.say(f"memset({part}{self.array[name]}, 0, ({size}) * sizeof(F));")
+                        self.say(f"memset({part}{self.array[name]}, 0, ({size}) * sizeof({kind}));")
             self._close()
         for name in reversed(of.arrays):
             self._back_make(name)
@@ -357,3 +365,25 @@ class Backward(Text):
         self._close()
         for axis in range(ndim):
             self.say(f"{a}_n{axis} = L{a}->extents[{axis}];")
+
+    def _elementwise_shares(
+        self, names: Sequence[str], extents: Sequence[str], share: Sequence[Stmt], before: str, mark: str
+    ) -> None:
+        """Loops over the elements that get their shares; in a backward pass with marks, where `mark` is set."""
+        if self.marks:
+            self._loops(names, extents)
+            self.say(f"{{ {before}")
+            self._marked(mark, share)
+            self.say("}")
+            return
+        stmts = [x for x in share if isinstance(x, (Let, Add))]
+
+        def body(exprs: Sequence[Expr]) -> None:
+            self._shares([replace(x, expr=expr) for x, expr in zip(stmts, exprs, strict=True)])
+
+        self._elementwise(names, extents, [x.expr for x in stmts], body, before)
+
+
+def _calls_numpy(share: Stmt) -> bool:
+    """Whether NumPy's inner loops compute a part of a share."""
+    return isinstance(share, (Let, Add)) and any(True for _ in calls_of_numpy(share.expr))

@@ -25,6 +25,7 @@ from bridge.loops_in_c.ir import (
     Where,
     While,
 )
+from bridge.loops_in_c.kinds import KINDS, is_float
 
 
 class Forward(Text):
@@ -63,7 +64,7 @@ class Forward(Text):
         self.push(f"as_float({value})")
 
     def push_variable(self, name: str, value: str) -> None:
-        self.push(value if self.program.variables[name] == "f" else f"as_float({value})")
+        self.push(self._logs(self.program.variables[name], value))
 
     def _for(self, one: For, is_outermost: bool) -> None:
         x = self.name(one.variable)
@@ -140,8 +141,7 @@ class Forward(Text):
         for name in self._temporaries(block):
             self.push_variable(name, self.name(name))
         for let in self._logged(block):
-            name = self.name(let.name)
-            self.push(name if let.expr.kind == "f" else f"as_float({name})")
+            self.push(self._logs(let.expr.kind, self.name(let.name)))
         self._close()
 
     def _store(self, one: Store) -> None:
@@ -149,7 +149,7 @@ class Forward(Text):
         kind = self.program.arrays[one.array].kind
         self._open(f"const {C_KINDS[kind]} v = {self.expr(one.expr)};")
         if self._keeps(one.array):
-            self.push(element if kind == "f" else f"as_float({element})")
+            self.push(self._logs(kind, element))
         self.say(f"{element} = v;")
         self._close()
 
@@ -162,18 +162,22 @@ class Forward(Text):
         self._open(f"const I size = {size};")
         if keeps:
             self.say("ROOM(size); F *restrict w = log_p; log_p += size;")
-        kept = f"w[{flat}] = {element if kind == 'f' else f'as_float({element})'};" if keeps else ""
+        kept = f"w[{flat}] = {self._logs(kind, element)};" if keeps else ""
         if one.is_buffered:
             self.say(f"{c} *restrict b = ({c} *)scratch(f, size);")
             with self.apart(b=f"{c} *restrict", w="F *restrict"):
-                self._loops(one.names, extents)
-                self.say(f"    b[{flat}] = {self.expr(one.expr)};")
+                self._elementwise(one.names, extents, [one.expr], lambda x: self.say(f"b[{flat}] = {self.expr(x[0])};"))
                 self._loops(one.names, extents)
                 self.say(f"    {{ {kept} {element} = b[{flat}]; }}")
-        else:
+        elif one.is_sequential:
             with self.apart(w="F *restrict"):
                 self._loops(one.names, extents)
                 self.say(f"    {{ {kept} {element} = {self.expr(one.expr)}; }}")
+        else:
+            with self.apart(w="F *restrict"):
+                self._elementwise(
+                    one.names, extents, [one.expr], lambda x: self.say(f"{kept} {element} = {self.expr(x[0])};")
+                )
         self._close()
 
     def _make(self, array: str, extents: list[str]) -> None:
@@ -209,7 +213,7 @@ class Forward(Text):
         self.say("if (fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)) goto stop;")
         self._given(one, ("",))
         for k, x in enumerate(one.numbers):
-            self.say(f"f->passed[{k}] = {self.expr(x) if x.kind == 'f' else f'as_float({self.expr(x)})'};")
+            self.say(f"f->passed[{k}] = {self.expr(x) if is_float(x.kind) else f'as_float({self.expr(x)})'};")
         self.say(f"if (!f->call(f->run, {one.number})) goto stop;")
         # A library may leave flags behind. Python's warnings are what counts.
         self.say("feclearexcept(FE_ALL_EXCEPT);")
@@ -217,7 +221,7 @@ class Forward(Text):
             array, a = self.program.arrays[name], self.array[name]
             self._make(name, [f"f->made[{k}].extents[{axis}]" for axis in range(array.ndim)])
             size = " * ".join([f"{a}_n{axis}" for axis in range(array.ndim)])
-            self.say(f"memcpy({a}, f->made[{k}].memory, {size} * sizeof({C_KINDS[array.kind]}));")
+            self.say(f"memcpy({a}, f->made[{k}].memory, {size} * sizeof({KINDS[array.kind].element}));")
         self._close()
 
     def _reduce(self, one: Reduce) -> None:
@@ -227,9 +231,13 @@ class Forward(Text):
             # Row by row, as memory lies.
             self._loops(one.outer, outer)
             self.say(f"    {target} = 0.0;")
-            self._loops((*one.names, *one.outer), [*map(self.expr, one.extents), *outer])
-            value = self.expr(one.expr)
-            self.say(f"    {target} = {self.name(one.names[0])} ? {target} + {value} : {value};")
+            is_later = " | ".join(map(self.name, one.names))
+            self._elementwise(
+                (*one.names, *one.outer),
+                [*map(self.expr, one.extents), *outer],
+                [one.expr],
+                lambda x: self.say(f"{target} = {is_later} ? {target} + {self.expr(x[0])} : {self.expr(x[0])};"),
+            )
             self._loops(one.outer, outer)
             self.say(f"    {target} = not_minus_zero({target});")
             return
@@ -240,15 +248,16 @@ class Forward(Text):
 
     def _dot(self, one: Dot) -> None:
         (a, (sa,)), (b, (sb,)) = self._walked(one.left, [one.name]), self._walked(one.right, [one.name])
-        self.say(f"{self.name(one.variable)} = numpy_dot(f, {a}, {sa}, {b}, {sb}, {self.expr(one.extent)});")
+        c = C_KINDS[one.left.kind]
+        self.say(f"{self.name(one.variable)} = numpy_dot_{c}(f, {a}, {sa}, {b}, {sb}, {self.expr(one.extent)});")
 
     def _product(self, one: Product) -> None:
         a, (a_rows, a_inner) = self._walked(one.left, [one.rows, one.inner])
         b, (b_inner, b_columns) = self._walked(one.right, [one.inner, one.columns])
         m, k, n = (self.expr(x) for x in one.counts)
-        c = self.array[one.array]
+        c, kind = self.array[one.array], C_KINDS[one.left.kind]
         if one.by_dot:
             has_rows, has_columns = int(bool(one.rows)), int(bool(one.columns))
             factors = f"{a}, {has_rows}, {a_rows}, {a_inner}, {b}, {b_inner}, {has_columns}, {b_columns}"
-            self.say(f"dot_as_matmul({factors}, {m}, {k}, {n});")
-        self.say(f"numpy_product(f, {a}, {a_rows}, {a_inner}, {b}, {b_inner}, {b_columns}, {c}, {m}, {k}, {n});")
+            self.say(f"dot_as_matmul({factors}, {m}, {k}, {n}, sizeof({kind}));")
+        self.say(f"numpy_product_{kind}(f, {a}, {a_rows}, {a_inner}, {b}, {b_inner}, {b_columns}, {c}, {m}, {k}, {n});")

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
 from bridge.loops_in_c.functions import FUNCTIONS
-from bridge.loops_in_c.ir import Assign, Block, Callback, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stmt, Stride, Var
+from bridge.loops_in_c.ir import (
+    Assign,
+    Block,
+    Callback,
+    Const,
+    Dot,
+    Expr,
+    Let,
+    Load,
+    Op,
+    Program,
+    Reduce,
+    Size,
+    Stmt,
+    Stride,
+    Var,
+)
+from bridge.loops_in_c.kinds import KINDS, is_float, is_integer, is_narrow
 
-C_KINDS = {"f": "F", "i": "I", "b": "B"}
-_CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
+C_KINDS = {name: one.number for name, one in KINDS.items()}
 
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
@@ -79,7 +95,9 @@ class Text:
         body, self.lines, self.depth = self.lines, before, depth
         known = self.types | types
         read = dict.fromkeys(x for line in body for x in _NAME.findall(line) if x in known)
-        added = [x for x in dict.fromkeys(x for line in body for pair in _ADDED.findall(line) for x in pair) if x in read]
+        added = [
+            x for x in dict.fromkeys(x for line in body for pair in _ADDED.findall(line) for x in pair) if x in read
+        ]
         parameters = ", ".join(f"{known[x]} *{x}_" if x in added else f"{known[x]} {x}" for x in read)
         name = f"part{len(self.functions)}"
         first = [f"    {known[x]} {x} = *{x}_;" for x in added]
@@ -99,7 +117,7 @@ class Text:
         self.say("}")
 
     def _is_active(self, name: str) -> bool:
-        return name in self.plan.active_variables and self.program.variables[name] == "f"
+        return name in self.plan.active_variables and is_float(self.program.variables[name])
 
     def expr(self, expr: Expr) -> str:
         match expr:
@@ -120,11 +138,15 @@ class Text:
     def _op(self, expr: Op) -> str:
         args = [self.expr(one) for one in expr.args]
         if expr.name == "cast":
-            return f"({_CAST[expr.kind]}{args[0]})"
+            return _cast(args[0], expr.args[0].kind, expr.kind)
         function = FUNCTIONS[expr.name]
         inner = expr.args[-1].kind
-        template = function.text if inner == "f" and function.text else function.integers or function.text
-        return template.format(*args)
+        single = function.single if inner == "f4" else ""
+        template = single or (
+            function.text if is_float(inner) and function.text else function.integers or function.text
+        )
+        # What is computed in float64 from operands of float32, and rounded once, is what float32 makes of them.
+        return f"((S){template.format(*args)})" if expr.kind == "f4" else template.format(*args)
 
     def name(self, name: str) -> str:
         if name.startswith("d:"):
@@ -133,7 +155,7 @@ class Text:
 
     def element(self, array: str, index: Sequence[Expr], part: str = "") -> str:
         one, a = self.program.arrays[array], self.array[array]
-        kind = C_KINDS[one.kind]
+        kind = KINDS[one.kind].element
         if one.is_local:
             place = "0"
             for axis, x in enumerate(index):
@@ -159,19 +181,64 @@ class Text:
             else:
                 self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
 
+    def _elementwise(
+        self,
+        names: Sequence[str],
+        extents: Sequence[str],
+        exprs: Sequence[Expr],
+        body: Callable[[Sequence[Expr]], None],
+        before: str = "",
+    ) -> None:
+        """Loops over elements. `body` prints one, which reads these expressions, after the C text `before`.
+
+        NumPy's inner loops compute vectors of up to `VECTOR` elements first: for single ones, they take long.
+        """
+        calls = list(dict.fromkeys(op for one in exprs for op in calls_of_numpy(one))) if names else []
+        if not calls:
+            self._loops(names, extents)
+            self.say(f"{{ {before}")
+            body(exprs)
+            self.say("}")
+            return
+        self._loops(names[:-1], extents[:-1])
+        last, extent = self.name(names[-1]), extents[-1]
+        first, end, count = (f"{last}_{word}" for word in ("first", "end", "count"))
+        self.say(f"for (I {first} = 0; {first} < {extent}; {first} += VECTOR) {{")
+        self.depth += 1
+        self.say(f"const I {end} = min_of({first} + VECTOR, {extent}), {count} = {end} - {first};")
+        each = f"for (I {last} = {first}; {last} < {end}; {last}++)"
+        vectors: dict[Expr, Expr] = {}
+        for number, op in enumerate(calls):
+            c, loop = C_KINDS[op.kind], FUNCTIONS[op.name].loop
+            assert loop is not None
+            vector, *args = (f"{last}_v{number}_{k}" for k in range(len(op.args) + 1))
+            self.say(f"{c} {', '.join(f'{one}[VECTOR]' for one in (*args, vector))};")
+            for arg, x in zip(args, op.args, strict=True):
+                self.say(f"{each} {arg}[{last} - {first}] = {self.expr(_with(x, vectors))};")
+            pointers = ", ".join(f"(char *){one}" for one in (*args, vector))
+            steps = ", ".join([f"sizeof({c})"] * (len(args) + 1))
+            self.say(f"call_numpy(f, {loop + (c == 'S')}, (char *[]){{{pointers}}}, &{count}, (const I[]){{{steps}}});")
+            vectors[op] = Var(op.kind, f"{vector}[{last} - {first}]")
+        self.say(f"{each} {{ {before}")
+        body([_with(one, vectors) for one in exprs])
+        self.say("}")
+        self._close()
+
     def _size(self, extents: Sequence[str]) -> str:
         return " * ".join(f"({x})" for x in extents) or "1"
 
-    def _gathered(self, one: Reduce) -> str:
+    def _gathered(self, one: Reduce, is_back: bool = False) -> str:
         """Put the values that are reduced into `b`; returns the call that reduces them."""
-        kind = one.expr.kind if one.expr.kind == "f" else "i"
+        kind = "f" if is_float(one.expr.kind) else "i"
+        if kind == "f" and one.how in ("sum", "prod") and not is_back:
+            kind = one.expr.kind
         extents = [self.expr(x) for x in one.extents]
         self.say(f"const I size = {self._size(extents)};")
         room = "2 * size" if one.how == "prod" else "size"
         self.say(f"{C_KINDS[kind]} *restrict b = ({C_KINDS[kind]} *)scratch(f, {room});")
-        self._loops(one.names, extents)
-        self.say(f"    b[{self._flat(one.names, extents)}] = {self.expr(one.expr)};")
-        return f"{'' if kind == 'f' else 'integer_'}{one.how}(b, size)"
+        place = f"b[{self._flat(one.names, extents)}]"
+        self._elementwise(one.names, extents, [one.expr], lambda x: self.say(f"{place} = {self.expr(x[0])};"))
+        return f"{one.how}_{C_KINDS[kind]}(b, size)"
 
     def _flat(self, names: Sequence[str], extents: Sequence[str]) -> str:
         flat = "0"
@@ -209,7 +276,15 @@ class Text:
 
     def _has_shadow(self, array: str) -> bool:
         one = self.program.arrays[array]
-        return one.kind == "f" and one.memory in self.plan.active_memory
+        return is_float(one.kind) and one.memory in self.plan.active_memory
+
+    def _logs(self, kind: str, value: str) -> str:
+        """A number as an entry of the log."""
+        return value if is_float(kind) else f"as_float({value})"
+
+    def _unlogged(self, kind: str, value: str) -> str:
+        """A number that was an entry of the log."""
+        return value if is_float(kind) else f"as_integer({value})"
 
 
 def replaced(expr: Expr, values: Mapping[str, int]) -> Expr:
@@ -221,12 +296,36 @@ def replaced(expr: Expr, values: Mapping[str, int]) -> Expr:
     return expr
 
 
+def calls_of_numpy(expr: Expr) -> Iterator[Op]:
+    """The calls of NumPy's inner loops in an expression that each element needs, after those in their arguments."""
+    if not isinstance(expr, Op) or FUNCTIONS[expr.name].is_lazy:
+        return
+    for one in expr.args:
+        yield from calls_of_numpy(one)
+    if FUNCTIONS[expr.name].loop is not None and all(one.kind == expr.kind for one in expr.args):
+        yield expr
+
+
+def _with(expr: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """An expression with values in the place of some of its parts."""
+    if expr in values:
+        return values[expr]
+    return Op(expr.kind, expr.name, tuple(_with(x, values) for x in expr.args)) if isinstance(expr, Op) else expr
+
+
 def _literal(expr: Const) -> str:
-    if expr.kind == "f":
-        value = float(expr.value)
+    if is_float(expr.kind):
+        value, c = float(expr.value), C_KINDS[expr.kind]
         if value != value:
-            return "(F)NAN"
+            return f"({c})NAN"
         if value in (float("inf"), float("-inf")):
-            return "(F)INFINITY" if value > 0 else "(-(F)INFINITY)"
-        return f"({value.hex()})"
-    return f"((I){int(expr.value)})" if expr.kind == "i" else str(int(bool(expr.value)))
+            return f"({c})INFINITY" if value > 0 else f"(-({c})INFINITY)"
+        return f"({value.hex()})" if expr.kind == "f" else f"(({c}){value.hex()})"
+    return f"((I){int(expr.value)})" if is_integer(expr.kind) else str(int(bool(expr.value)))
+
+
+def _cast(value: str, kind: str, to: str) -> str:
+    """A number as another kind; what does not fit into an integer of fewer bits wraps around."""
+    if to == "f4" and kind == "i":
+        return f"single_of({value})"
+    return f"(({C_KINDS[to]})({KINDS[to].element}){value})" if is_narrow(to) else f"(({C_KINDS[to]}){value})"

@@ -13,7 +13,7 @@ import numpy as np
 
 from bridge.arrays.tracked import is_tracked
 from bridge.loops_in_c import memory
-from bridge.loops_in_c.values import DTYPES
+from bridge.loops_in_c.kinds import KINDS
 from bridge.rewind import strong_zeros
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Entry
@@ -41,7 +41,7 @@ class Result(NamedTuple):
     """
 
     kind: str
-    type: type
+    type: Any
     ndim: int | None = None
     is_contiguous: bool = True
 
@@ -142,7 +142,9 @@ class Callbacks:
                 return 0
         numbers = [_number(x, kind) for x, kind in zip(self.passed, one.numbers, strict=False)]
         active = self.active[number]
-        operands = [self._tracked(x) if is_active else x for x, is_active in zip((*values, *numbers), active, strict=True)]
+        operands = [
+            self._tracked(x) if is_active else x for x, is_active in zip((*values, *numbers), active, strict=True)
+        ]
         log = self.context.log
         first = len(log)
         found = one.function(*operands)
@@ -228,17 +230,17 @@ class Callbacks:
     def _read(self, row: list[int], part: int, result: Result) -> Any:
         """The cotangent of a result, or its mark."""
         shape = tuple(row[_EXTENTS : _EXTENTS + (result.ndim or 0)])
-        return self._view(row[part], shape, None, "f").copy()[()]
+        return self._view(row[part], shape, None, result.kind).copy()[()]
 
     def _view(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> np.ndarray:
         key = address, shape, strides, kind
         found = self.views.get(key)
         if found is None:
             if not address or 0 in shape:
-                return np.zeros(shape, DTYPES[kind])
+                return np.zeros(shape, KINDS[kind].dtype)
             if len(self.views) > _VIEWS:
                 self.views.clear()
-            found = self.views[key] = np.asarray(_Interface(address, shape, strides, DTYPES[kind]))
+            found = self.views[key] = np.asarray(_Interface(address, shape, strides, KINDS[kind].dtype))
         return found
 
     def _backwards(self, record: Record) -> Any:
@@ -317,9 +319,9 @@ class _Interface:
         }  # fmt: skip
 
 
-def _number(value: float, kind: type) -> Any:
+def _number(value: float, kind: Any) -> Any:
     """A number that C has passed."""
-    if kind in (float, np.float64):
+    if kind is float or issubclass(kind, np.floating):
         return kind(value)
     return kind(int(np.float64(value).view(np.int64)))
 
@@ -330,7 +332,7 @@ def _is_as_expected(plain: Any, expected: Result) -> bool:
         return False
     if expected.ndim is None:
         return type(plain) is not int or abs(plain) < 1 << 31
-    is_alike = plain.dtype == DTYPES[expected.kind] and plain.ndim == expected.ndim
+    is_alike = plain.dtype == KINDS[expected.kind].dtype and plain.ndim == expected.ndim
     return is_alike and (plain.flags.c_contiguous or not expected.is_contiguous)
 
 

@@ -10,6 +10,7 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,31 +18,38 @@ import numpy as np
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.callbacks import Expression, Result, put
 from bridge.loops_in_c.ir import Callback, Const, Expr, Load, Op, Size, Var
-from bridge.loops_in_c.values import DTYPES, ONE, ZERO, Again, Axis, Elements, Known, NotCompiled, Number, Several, Value
+from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS, is_float, is_integer
+from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, NotCompiled, Number, Several, Value
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook import book
 from bridge.source import callees
 
 _METHODS = frozenset(
-    "all any argmax argmin argsort astype clip compress conj copy cumprod cumsum diagonal dot flatten max mean min "
-    "nonzero prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
-)
+    {
+        "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "compress", "conj", "copy", "cumprod",
+        "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "repeat",
+        "reshape", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var",
+    }
+)  # fmt: skip
 """Methods of arrays that change nothing."""
 _MOVING = frozenset(
-    "append argmax argmin argsort array array_split atleast_1d atleast_2d broadcast_to bincount column_stack compress "
-    "concatenate delete diag diagonal dstack eye flatten flip fliplr flipud full hstack identity indices insert meshgrid "
-    "moveaxis nonzero pad ravel repeat reshape roll rollaxis rot90 searchsorted sort split squeeze stack swapaxes take "
-    "tile transpose tri tril triu vstack where".split()
-)
+    {
+        "append", "argmax", "argmin", "argsort", "array", "array_split", "atleast_1d", "atleast_2d", "broadcast_to",
+        "bincount", "column_stack", "compress", "concatenate", "delete", "diag", "diagonal", "dstack", "eye",
+        "flatten", "flip", "fliplr", "flipud", "full", "hstack", "identity", "indices", "insert", "meshgrid",
+        "moveaxis", "nonzero", "pad", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "searchsorted",
+        "sort", "split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose", "tri", "tril", "triu", "vstack",
+        "where",
+    }
+)  # fmt: skip
 """Functions and methods that move elements and compute none."""
 _SIMPLE = (type(None), bool, int, float, str, type, np.dtype, type(Ellipsis), np.generic)
-_KINDS = {float: "f", np.float64: "f", int: "i", np.int64: "i", bool: "b", np.bool_: "b"}
-_TYPES = {("f", True): float, ("f", False): np.float64, ("i", True): int, ("i", False): np.int64,
-          ("b", True): bool, ("b", False): np.bool_}  # fmt: skip
+_PYTHONS = {"f": float, "i": int, "b": bool}
 _LARGE = 1 << 22
 """Elements of an operand above which no trial is made."""
 _EXAMPLES: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv, "max": max, "min": min,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
+    "max": max, "min": min,
 }  # fmt: skip
 
 
@@ -87,7 +95,11 @@ class CallingBack(Aliasing):
                     self.refuse("reshape", node)
                 self.check(Op("b", "eq", (self.let(one), other)))
         squeezed = self.squeezed(base, own)
-        return self.widened(squeezed, [k for k in range(len(extents)) if k not in long]) if len(long) < len(extents) else squeezed
+        return (
+            self.widened(squeezed, [k for k in range(len(extents)) if k not in long])
+            if len(long) < len(extents)
+            else squeezed
+        )
 
     def _may_differ(self, one: Expr, other: Expr) -> bool:
         try:
@@ -107,7 +119,11 @@ class CallingBack(Aliasing):
                 is_part=base.is_part,
             )
         axes = tuple(
-            one if one.axis is None else Axis(one.start, one.step, own.index(one.axis)) if one.axis in own else Axis(one.start)
+            one
+            if one.axis is None
+            else Axis(one.start, one.step, own.index(one.axis))
+            if one.axis in own
+            else Axis(one.start)
             for one in base.view
         )
         return self._viewed(base.array, extents, axes, base.shared)
@@ -161,7 +177,7 @@ class CallingBack(Aliasing):
 
     def note_example(self, name: str, expr: Expr) -> None:
         """Record what an integer may be."""
-        if expr.kind == "i":
+        if is_integer(expr.kind):
             try:
                 self.examples[name] = self.example(expr)
             except Unknown:
@@ -216,14 +232,16 @@ class CallingBack(Aliasing):
         """What Python computes of the operands of an expression."""
         arrays = [self._laid_out(one, number, spelling.only_moves, node) for number, one in enumerate(spelling.arrays)]
         is_ordered = not any(one.array in self.unordered or one.array in self.gapped for one in arrays)
-        numbers = [Number(self.let(one.expr), one.weak, None, one.is_certain) for one in spelling.numbers]
+        numbers = [replace(one, expr=self.let(one.expr)) for one in spelling.numbers]
         types = []
         for one in numbers:
-            is_weak = one.weak
-            if not (isinstance(is_weak, bool) and one.is_certain):
+            kind, is_weak = one.types[0]
+            if len(one.types) > 1:
                 # A float64 of NumPy's does what a float of Python's does, among arrays of float64.
-                is_weak = False if one.expr.kind == "f" and one.is_certain else self.refuse("an integer of two types", node)
-            types.append(_TYPES[one.expr.kind, is_weak])
+                is_double = one.is_certain and not one.strong and kind == "f"
+                if not is_double or any(is_float(x.kind) and x.kind != "f" for x in arrays):
+                    self.refuse("a number of several types", node)
+            types.append(_PYTHONS[kind] if is_weak else KINDS[kind].dtype.type)
         parameters = [*(f"a{k}" for k in range(len(arrays))), *(f"n{k}" for k in range(len(numbers)))]
         function = _function(body, parameters, spelling.constants)
         ranks = tuple((one.kind, len(one.extents)) for one in arrays)
@@ -249,9 +267,9 @@ class CallingBack(Aliasing):
         )
         self.callbacks.append(Expression(function, ranks, tuple(types), results, is_several))
         shared: frozenset[str] = frozenset()
-        for one, is_shared in zip(spelling.arrays, shares, strict=True):
-            if is_shared and one.array is not None:
-                shared |= one.shared | {self.arrays[one.array].memory}
+        for base, is_shared in zip(spelling.arrays, shares, strict=True):
+            if is_shared and base.array is not None:
+                shared |= base.shared | {self.arrays[base.array].memory}
         values = [self._result(*pair, shared) for pair in zip(locals_, results, strict=True)]
         return Several(tuple(values)) if is_several else values[0]
 
@@ -290,7 +308,7 @@ class CallingBack(Aliasing):
         try:
             shapes = [tuple(max(self.example(one), 0) for one in array.extents) for array in arrays]
             numbers = [
-                kind(self.example(one.expr) if one.expr.kind == "i" else 1)
+                kind(self.example(one.expr) if is_integer(one.expr.kind) else 1)
                 for kind, one in zip(types, operands, strict=True)
             ]
         except Unknown:
@@ -382,7 +400,9 @@ class Spelling:
                 return ast.Name(f"n{len(self.numbers) - 1}", ast.Load())
             case Several():
                 return ast.Tuple([self.leaf(one, node) for one in value.items], ast.Load())
-            case Known() if (isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray) and not value.variable:
+            case Known() if (
+                isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray
+            ) and not value.variable:
                 return self.constant(value.value)
         self.reader.refuse("an operand of this kind", node)
 
@@ -414,7 +434,9 @@ def _is_pure(function: Any) -> bool:
         return False
 
 
-_MAKING = frozenset({np.array, np.asarray, np.full, np.eye, np.identity, np.arange, np.indices, np.zeros, np.ones, np.tri})
+_MAKING: frozenset[Any] = frozenset(
+    {np.array, np.asarray, np.full, np.eye, np.identity, np.arange, np.indices, np.zeros, np.ones, np.tri}
+)
 """Functions without a rule whose results are new arrays."""
 
 
@@ -422,21 +444,21 @@ def _filled(shape: tuple[int, ...], kind: str) -> np.ndarray:
     """An array for a trial: positive numbers, of a matrix a regular one; valid indices; or a mask of all."""
     if kind == "b":
         return np.ones(shape, bool)
-    if kind == "i":
-        return np.zeros(shape, np.int64)
+    if is_integer(kind):
+        return np.zeros(shape, KINDS[kind].dtype)
     made = (np.arange(np.prod(shape, dtype=int), dtype=float) / 7.0 % 1.0 + 0.5).reshape(shape)
     if len(shape) >= 2 and shape[-1] == shape[-2]:
         made += shape[-1] * np.eye(shape[-1])
         made = (made + np.swapaxes(made, -1, -2)) / 2
-    return made
+    return made.astype(KINDS[kind].dtype)
 
 
 def _described(value: Any) -> Result | None:
     """What a result is; None if compiled code does not take it."""
     kind = type(value)
-    if kind in _KINDS:
-        return Result(_KINDS[kind], kind)
-    if kind is not np.ndarray or not 1 <= value.ndim <= 6:
+    of_python = [name for name, one in _PYTHONS.items() if one is kind]
+    if of_python or kind in BY_TYPE:
+        return Result(of_python[0] if of_python else BY_TYPE[kind], kind)
+    if kind is not np.ndarray or not 1 <= value.ndim <= 6 or value.dtype not in BY_DTYPE:
         return None
-    found = [name for name, dtype in DTYPES.items() if dtype == value.dtype]
-    return Result(found[0], np.ndarray, value.ndim, value.flags.c_contiguous) if found else None
+    return Result(BY_DTYPE[value.dtype], np.ndarray, value.ndim, value.flags.c_contiguous)

@@ -34,6 +34,7 @@ from bridge.loops_in_c.ir import (
     Where,
     While,
 )
+from bridge.loops_in_c.kinds import is_float
 
 REREAD = frozenset({"prod", "max", "min"})
 """Reductions whose way back computes them again."""
@@ -130,11 +131,11 @@ def is_active(program: Program, plan: Plan, expr: Expr) -> bool:
     """Whether a gradient passes through a value."""
     match expr:
         case Var():
-            return expr.kind == "f" and expr.name in plan.active_variables
+            return is_float(expr.kind) and expr.name in plan.active_variables
         case Load():
-            return expr.kind == "f" and program.arrays[expr.array].memory in plan.active_memory
+            return is_float(expr.kind) and program.arrays[expr.array].memory in plan.active_memory
         case Op():
-            if expr.kind != "f":
+            if not is_float(expr.kind):
                 return False
             shares = FUNCTIONS[expr.name].shares
             return any(p is not None and is_active(program, plan, x) for p, x in zip(shares, expr.args, strict=False))
@@ -240,12 +241,12 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
         match one:
             case Let():
                 if one.name in plan.active_variables:
-                    share = _shares(program, plan, one.expr, Var("f", f"d:{one.name}"), counter)
+                    share = _shares(program, plan, one.expr, Var(one.expr.kind, f"d:{one.name}"), counter)
                     body.append(Back(one, share, False, True))
             case Assign():
                 share = []
-                if one.name in plan.active_variables and program.variables[one.name] == "f":
-                    share = _shares(program, plan, one.expr, Var("f", ".ct"), counter)
+                if one.name in plan.active_variables and is_float(program.variables[one.name]):
+                    share = _shares(program, plan, one.expr, Var(one.expr.kind, ".ct"), counter)
                 body.append(Back(one, share, one.name in plan.variables, one.name in plan.active_variables))
             case Reduce():
                 has_shadow = one.variable in plan.active_variables
@@ -264,12 +265,14 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
             case Store() | Each():
                 memory = program.arrays[one.array].memory
                 has_shadow = memory in plan.active_memory
-                share = _shares(program, plan, one.expr, Var("f", ".ct"), counter) if has_shadow else []
+                share = _shares(program, plan, one.expr, Var(one.expr.kind, ".ct"), counter) if has_shadow else []
                 body.append(Back(one, share, memory in plan.memory, has_shadow))
             case Callback():
                 has_shadow = any(program.arrays[name].memory in plan.active_memory for name in one.arrays)
                 share = [
-                    Add(x, passed(k)) for k, x in enumerate(one.numbers) if has_shadow and is_active(program, plan, x)
+                    Add(x, passed(k))
+                    for k, x in enumerate(one.numbers)
+                    if isinstance(x, Var) and has_shadow and is_active(program, plan, x)
                 ]
                 body.append(Back(one, share, False, has_shadow))
             case Where():
@@ -423,7 +426,7 @@ def _shares(
                 counter[0] += 1
                 name = f".c{counter[0]}_"
                 found.append(Let(name, ct))
-                ct = Var("f", name)
+                ct = Var(ct.kind, name)
             for of_argument, x in wanted:
                 share = of_argument(ct, *expr.args)
                 assert share is not None
@@ -441,7 +444,7 @@ def _shares(
 
 def _shares_of_reduction(program: Program, plan: Plan, one: Reduce, counter: list[int]) -> list[Stmt]:
     """What the elements that are reduced get: of an extremum, those that are equal to it share its cotangent."""
-    ct: Expr = Var("f", ".ct")
+    ct: Expr = Var(one.expr.kind, ".ct")
     exists = None
     if one.how == "prod":
         ct = op("mul", ct, Var("f", ".others"))
@@ -453,7 +456,7 @@ def _shares_of_reduction(program: Program, plan: Plan, one: Reduce, counter: lis
 
 def _shares_of_product(program: Program, plan: Plan, one: Dot | Product) -> list[Stmt]:
     """What the factors of each product of two elements get."""
-    ct = Var("f", ".ct")
+    ct = Var(one.left.kind, ".ct")
     pairs = (one.left, one.right), (one.right, one.left)
     return [Add(x, op("mul", ct, other)) for x, other in pairs if is_active(program, plan, x)]
 

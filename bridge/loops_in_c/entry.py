@@ -12,6 +12,7 @@ from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
 from bridge.loops_in_c.callbacks import like, within
+from bridge.loops_in_c.kinds import is_float
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
@@ -97,7 +98,7 @@ class LoopEntry(Entry):
         for name, value in self._numbers():
             number = run.order.index(name)
             if reached is None or reached[number]:
-                value.place.accumulate(np.float64(run.shadows[number]))
+                value.place.accumulate(value.dtype.type(run.shadows[number]))
         return ()
 
     def mark(self, ct: Any, walk: object) -> Marks:
@@ -136,7 +137,7 @@ class LoopEntry(Entry):
                 region[marks[k] != 0.0] = np.nan
         for name, value in self._numbers():
             if run.marks[run.order.index(name)]:
-                value.place.accumulate(np.float64(np.nan))
+                value.place.accumulate(value.dtype.type(np.nan))
         return present
 
     def _seed(self, ct: Any) -> None:
@@ -163,7 +164,7 @@ class LoopEntry(Entry):
         run, printer = self.run, self.run.library.printer
         program, plan = run.library.program, run.library.plan
         finals = {program.arrays[name].memory: part for name, part in zip(self.names, self.saved, strict=True)}
-        copies: dict[str, np.ndarray] = {}
+        copies: dict[Any, np.ndarray] = {}
         memory: dict[int, np.ndarray] = {}
         for k, name in enumerate(printer.given):
             label = program.arrays[name].memory
@@ -175,7 +176,11 @@ class LoopEntry(Entry):
                     copies[label] = like(finals[label].saved, window)
                 memory[k] = within(copies[label], window, run.arrays[k])
             elif not is_tracked(self.args[name]):
-                memory[k] = like(self.ended[name], run.arrays[k])
+                # Names of one array are names of one copy.
+                place = _window(run.arrays[k])
+                if place not in copies:
+                    copies[place] = like(self.ended[name], run.arrays[k])
+                memory[k] = copies[place]
         return memory
 
     def _regions(self) -> dict[int, np.ndarray]:
@@ -184,7 +189,7 @@ class LoopEntry(Entry):
         found: dict[int, np.ndarray] = {}
         for k, name in enumerate(run.library.printer.given):
             array, value = run.library.program.arrays[name], self.args[name]
-            if array.kind != "f" or array.memory not in plan.active_memory or not is_tracked(value):
+            if not is_float(array.kind) or array.memory not in plan.active_memory or not is_tracked(value):
                 continue
             region = found[k] = value.place.region()
             alike = zip(region.shape, region.strides, run.arrays[k].strides, strict=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import math
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +17,21 @@ from bridge.loops_in_c.arithmetic import Arithmetic
 from bridge.loops_in_c.attributes import is_plain
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
-from bridge.loops_in_c.values import ONE, Elements, Items, Known, Number, Several, Unbound, Value, converted
+from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS, OF_PYTHON, holding, is_float, is_integer
+from bridge.loops_in_c.values import (
+    ONE,
+    Elements,
+    Items,
+    Known,
+    Number,
+    Several,
+    Unbound,
+    Value,
+    chosen_weak,
+    converted,
+    either,
+    in_variable,
+)
 
 COMPARISONS = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
@@ -107,7 +123,7 @@ class Expressions(Arithmetic):
                 return Several(tuple(map(self._of_Name, names)))
             if isinstance(found, Number) and found.flag is not None:
                 self.check(Var("b", found.flag))
-                return Number(found.expr, found.weak, None, found.is_certain)
+                return replace(found, flag=None)
             return found
         value = self.look(name)
         self.read.append(Read(self.globals, name, value))
@@ -118,6 +134,8 @@ class Expressions(Arithmetic):
             return Number(Const("b", value))
         if isinstance(value, int) and abs(value) < 1 << SMALL:
             return Number(Const("i", value))
+        if type(value) in BY_TYPE:
+            return Number(Const(BY_TYPE[type(value)], value.item()), False)
         if isinstance(value, float):
             return Number(Const("f", float(value)), not isinstance(value, np.generic))
         return Known(value)
@@ -147,6 +165,8 @@ class Expressions(Arithmetic):
                 for one in base.extents:
                     size = self.integer("mul", size, one)
                 return Number(size)
+            if node.attr == "dtype":
+                return Known(KINDS[base.kind].dtype)
             if node.attr == "T":
                 return self.turned(base, tuple(reversed(range(len(base.extents)))))
         self.refuse(f"the attribute {node.attr}", node)
@@ -180,7 +200,7 @@ class Expressions(Arithmetic):
             if not (isinstance(value, Elements) and value.kind == "b"):
                 self.refuse("~ of something else than an array of booleans", node)
             return self.elementwise("not", (value,), node)
-        if isinstance(value, Number) and isinstance(value.expr, Const) and value.expr.kind != "b":
+        if isinstance(value, Number) and isinstance(value.expr, Const) and value.expr.kind in ("f", "f4", "i"):
             return Number(Const(value.expr.kind, -value.expr.value), value.weak)
         return self.elementwise("neg", (value,), node)
 
@@ -232,9 +252,9 @@ class Expressions(Arithmetic):
         if not (isinstance(one, Number) and isinstance(other, Number)):
             self.refuse("a conditional expression of arrays", node)
         kind = one.expr.kind
-        if (kind, one.weak) != (other.expr.kind, other.weak):
+        if (kind, one.weak, one.strong) != (other.expr.kind, other.weak, other.strong):
             self.refuse("a conditional expression of two kinds", node)
-        return Number(Op(kind, "select", (self.let(test), one.expr, other.expr)), one.weak)
+        return Number(Op(kind, "select", (self.let(test), one.expr, other.expr)), one.weak, strong=one.strong)
 
     def _of_Call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Attribute):
@@ -245,6 +265,9 @@ class Expressions(Arithmetic):
         if any(isinstance(one, ast.Starred) for one in node.args):
             self.refuse("a call with *", node)
         args = tuple(self.value(_as_tuple(one, function)) for one in node.args)
+        if functions.name_of(function) in MAKING:
+            found = self.made(function, args, node)
+            return found or self.refuse(f"a call of {function.__name__}", node)
         return self.call(function, (*args, *self._axis_of(function, node)), node)
 
     def _axis_of(self, function: Any, node: ast.Call) -> tuple[Value, ...]:
@@ -262,46 +285,52 @@ class Expressions(Arithmetic):
     def method(self, base: Elements, name: str, node: ast.Call) -> Value:
         if name == "copy" and not node.args and not node.keywords:
             return Elements(base.kind, base.extents, base.at)
+        if name == "astype" and len(node.args) == 1 and not node.keywords:
+            return self.as_kind(base, self._kind_of_dtype(node.args[0]), node)
         if name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "dot"):
             function = getattr(np, name)
             args = (base, *(self.value(one) for one in node.args), *self._axis_of(function, node))
             return self.call(function, args, node)
-        if name == "astype" and len(node.args) == 1 and not node.keywords:
-            found = self.known(node.args[0])
-            kinds = {float: "f", np.float64: "f", int: "i", np.int64: "i"}
-            return self.as_kind(base, kinds.get(found, "") if isinstance(found, type) else "", node)
         self.refuse(f"the method {name}", node)
 
-    def as_kind(self, value: Elements, kind: str, node: ast.AST) -> Elements:
-        """A copy as another kind of numbers. NumPy warns where a number does not fit."""
-        if not kind:
-            self.refuse("such a dtype", node)
-        if (value.kind, kind) == ("f", "i"):
-            names = tuple(self.new("q") for _ in value.extents)
-            size = Op("f", "fabs", (value.at(tuple(Var("i", one) for one in names)),))
-            self.block.append(Check(Op("b", "lt", (size, Const("f", float(1 << 53)))), names, value.extents))
-        return Elements(kind, value.extents, lambda q: converted(value.at(q), kind), is_part=value.is_part)
+    def _kind_of_dtype(self, node: ast.expr) -> str:
+        """The kind that an expression names as a dtype."""
+        dtype = self.known(node)
+        if isinstance(dtype, type) and (issubclass(dtype, np.generic) or any(dtype is x for x in (float, int, bool))):
+            dtype = np.dtype(dtype)
+        found = BY_DTYPE.get(dtype) if isinstance(dtype, np.dtype) else None
+        return found or self.refuse("this dtype", node)
 
-    def made(self, name: str, args: tuple[Value, ...]) -> Value | None:
+    def made(self, function: Any, args: tuple[Value, ...], node: ast.Call) -> Value | None:
         """An array that NumPy makes: zeros, or ones. What `empty` holds is zero, too."""
-        value = Const("f", 1.0 if name.startswith("ones") else 0.0)
+        name = functions.name_of(function)
         first = args[0] if len(args) == 1 else None
+        like = first if name.endswith("_like") else None
+        kind = like.kind if isinstance(like, Elements) else "f"
+        if [one.arg for one in node.keywords] == ["dtype"]:
+            kind = self._kind_of_dtype(node.keywords[0].value)
+        elif node.keywords:
+            self.refuse("a call with keywords", node)
+        value = converted(Const("b", name.startswith("ones")), kind)
         if name.endswith("_like"):
-            return (
-                Elements("f", first.extents, lambda _: value)
-                if isinstance(first, Elements) and first.kind == "f"
-                else None
-            )
+            return Elements(kind, like.extents, lambda _: value) if isinstance(like, Elements) else None
         items = first.items if isinstance(first, Several) else (first,)
         extents = [self.index_of(one) for one in items if isinstance(one, Number)]
         if len(extents) < len(items):
             return None
         for one in extents:
             self.check(Op("b", "ge", (one, Const("i", 0))))
-        return Elements("f", tuple(map(self.let, extents)), lambda _: value)
+        return Elements(kind, tuple(map(self.let, extents)), lambda _: value)
 
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
         name = functions.name_of(function)
+        if isinstance(function, type) and is_float(BY_TYPE.get(function, "b")) and len(args) == 1:
+            number = args[0] if isinstance(args[0], Number) else self.refuse("a conversion of an array", node)
+            return self.as_kind(number, BY_TYPE[function], node)
+        if function is math.trunc and any(
+            isinstance(one, Number) and not (one.weak is True or one.is_pythons_float) for one in args
+        ):
+            self.refuse("math.trunc of a number that is no float", node)
         found = self._call(name, args, node)
         if found is None and len(args) == 1 and isinstance(args[0], Number):
             found = self._python_number(name, args[0])
@@ -310,6 +339,8 @@ class Expressions(Arithmetic):
             is_pythons = getattr(function, "__module__", "") == "math"
             if is_pythons and not all(isinstance(one, Number) for one in args):
                 self.refuse(f"math.{function.__name__} of an array", node)
+            if is_pythons and not name.startswith("math."):
+                args = tuple(_as_pythons(one) for one in args)
             found = self.elementwise(name, args, node)
             if isinstance(found, Number) and function is not abs:
                 found = Number(found.expr, is_pythons)
@@ -348,11 +379,11 @@ class Expressions(Arithmetic):
                 return self._call(name, (found, *others), node) if others else found
             case "power", (one, other):
                 return self.power(one, other, node, is_function=True)
-            case ("hstack" | "vstack" | "concatenate"), (Several(items), *axis) if len(axis) < 2:
+            case (("hstack" | "vstack" | "concatenate"), (Several(items), *axis)) if len(axis) < 2:
                 return self._stacked(name, items, axis[0] if axis else None, node)
-            case ("triu" | "tril"), (Elements() as one, *shift) if len(shift) < 2:
+            case (("triu" | "tril"), (Elements() as one, *shift)) if len(shift) < 2:
                 return self.triangle(one, shift[0] if shift else Number(Const("i", 0)), name == "tril", node)
-            case ("where" | "nonzero"), (Elements() as one,):
+            case (("where" | "nonzero"), (Elements() as one,)):
                 found = self.truths(one, node)
                 assert isinstance(found, Elements)
                 return Several(tuple(Elements("i", x.extents, x.at) for x in self.positions(found)))
@@ -364,7 +395,7 @@ class Expressions(Arithmetic):
                 truths = tuple(self.truths(one, node) for one in args)
                 found = self.elementwise(name.removeprefix("logical_"), truths, node)
                 return Number(found.expr, False) if isinstance(found, Number) else found
-        return self.made(name, args) if name in MAKING else None
+        return None
 
     def _stacked(self, name: str, items: tuple[Value, ...], axis: Value | None, node: ast.AST) -> Value:
         """`hstack`, `vstack` or `concatenate`."""
@@ -382,15 +413,17 @@ class Expressions(Arithmetic):
 
     def _extremum(self, name: str, one: Number, other: Number, node: ast.AST) -> Value:
         """`min` or `max` of Python: the first value, unless the second is beyond it."""
-        kind = one.expr.kind
-        if kind != other.expr.kind or kind == "b" or not (one.is_certain and other.is_certain):
+        kinds = one.expr.kind, other.expr.kind
+        if len({*map(is_float, kinds)}) > 1 or "b" in kinds or not (one.is_certain and other.is_certain):
             self.refuse(f"{name} of numbers of two kinds", node)
-        weak = one.weak if one.weak == other.weak else None
-        if kind == "i":
-            return Number(Op("i", name, (one.expr, other.expr)), weak)
-        first, second = self.let(one.expr), self.let(other.expr)
-        is_beyond = Op("b", "lt" if name == "min" else "gt", (second, first))
-        return Number(Op("f", "select", (is_beyond, second, first)), weak)
+        if kinds[0] == kinds[1] and is_integer(kinds[0]):
+            return Number(Op(kinds[0], name, (one.expr, other.expr)), one.weak if one.weak == other.weak else None)
+        kind = holding(*kinds)
+        first, second = (replace(x, expr=self.let(x.expr)) for x in (one, other))
+        is_beyond = self.let(self.scalar("lt" if name == "min" else "gt", (second, first), node))
+        weak = chosen_weak(is_beyond, second.weak, first.weak)
+        chosen = Op(kind, "select", (is_beyond, converted(second.expr, kind), converted(first.expr, kind)))
+        return either(in_variable(chosen, one, one.weak), in_variable(chosen, other, other.weak), None, weak)
 
     def _python_number(self, name: str, number: Number) -> Value | None:
         """A number as a number of Python's: `int`, `float`, `bool`, and roundings to an integer."""
@@ -401,19 +434,27 @@ class Expressions(Arithmetic):
             return Number(self.truth(number))
         if rounding is None:
             return None
-        if number.expr.kind != "f":
+        if not is_float(number.expr.kind):
             if name == "round" and number.weak is not True:
                 return None
             return Number(converted(number.expr, "i"), True, None, number.is_certain)
-        whole = self.let(Op("f", rounding, (number.expr,)))
+        whole = self.let(Op("f", rounding, (converted(number.expr, "f"),)))
         self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
         return Number(Op("i", "cast", (whole,)))
 
 
 def _as_tuple(node: ast.expr, function: Any) -> ast.expr:
     """The argument of a function that takes a sequence: a list is as good as a tuple."""
-    is_sequence = isinstance(node, ast.List) and any(function is one for one in (np.hstack, np.vstack, np.concatenate))
-    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node) if is_sequence else node
+    if not isinstance(node, ast.List) or functions.name_of(function) not in ("hstack", "vstack", "concatenate"):
+        return node
+    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
+
+
+def _as_pythons(value: Value) -> Value:
+    """A number as a function of `math` takes it: a float64."""
+    if not isinstance(value, Number) or value.expr.kind in OF_PYTHON:
+        return value
+    return Number(converted(value.expr, "f"))
 
 
 def is_instance(value: Any) -> bool:

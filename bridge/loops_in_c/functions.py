@@ -12,19 +12,25 @@ from typing import Any
 import numpy as np
 
 from bridge.loops_in_c.ir import Const, Expr, Op
+from bridge.loops_in_c.kinds import Type, is_float, promoted
 
 Share = Callable[..., Expr | None]
 
 
 def op(name: str, *args: Expr) -> Expr:
-    """A function of float numbers, where it is not known at once."""
+    """A function of float numbers, where it is not known at once. Its kind is that of the first that is computed."""
+    kind = next((one.kind for one in args if not isinstance(one, Const) and is_float(one.kind)), "f")
     if name == "mul" and Const("f", 1.0) in args:
         return args[0] if args[1] == Const("f", 1.0) else args[1]
     if name == "div" and args[1] == Const("f", 1.0):
         return args[0]
     if name == "neg" and isinstance(args[0], Const):
         return Const("f", -args[0].value)
-    return Op("f", name, args)
+    return Op(kind, name, tuple(_constant(one, kind) for one in args))
+
+
+def _constant(expr: Expr, kind: str) -> Expr:
+    return Const(kind, expr.value) if isinstance(expr, Const) and is_float(expr.kind) else expr
 
 
 ZERO = Const("f", 0.0)
@@ -44,6 +50,7 @@ class Function:
     ----------
     count : how many arguments it has.
     text : how C says it, of float64.
+    single : how C says it of float32, where that is not `text` rounded to float32.
     shares : for each argument, its share of the cotangent as an expression of the cotangent and the arguments; None
         where it gets none.
     result : the kind of its result, where that is not the kind of its arguments.
@@ -52,6 +59,8 @@ class Function:
     python : the function of Python that computes it.
     chooses : whether it chooses between its arguments. A share is `Op("select", (is_chosen, share, 0))` then, and an
         absent cotangent stays absent where the argument is not chosen.
+    loop : the place of its inner loop for float64 among `INNER_LOOPS`, before that for float32; None if it has none, or
+        does not call it for each argument.
     is_lazy : whether an argument that is not chosen is not computed, so that it gets no cotangent at all, not zero.
     """
 
@@ -64,6 +73,8 @@ class Function:
     python: Callable[..., Any] | None = None
     chooses: bool = False
     is_lazy: bool = False
+    single: str = ""
+    loop: int | None = None
 
 
 def test(name: str, *args: Expr) -> Expr:
@@ -87,10 +98,12 @@ def _over(denominator: Callable[..., Expr]) -> Share:
 
 def _numpy(ufunc: np.ufunc, *shares: Share | None) -> Function:
     """A function that the inner loop of a ufunc computes."""
-    number = len(INNER_LOOPS)
-    INNER_LOOPS.append((ufunc, "d" * ufunc.nin + "->d"))
-    args = ", ".join(f"{{{k}}}" for k in range(ufunc.nin))
-    return Function(ufunc.nin, f"by_numpy_{ufunc.nin}(f, {number}, {args})", shares, "f", None, ufunc)
+    args, loop = ", ".join(f"{{{k}}}" for k in range(ufunc.nin)), len(INNER_LOOPS)
+    INNER_LOOPS.extend((ufunc, code * ufunc.nin + "->" + code) for code in "df")
+    text, single = (
+        f"by_numpy_{ufunc.nin}_{kind}(f, {number}, {args})" for kind, number in (("F", loop), ("S", loop + 1))
+    )
+    return Function(ufunc.nin, text, shares, "f", None, ufunc, single=single, loop=loop)
 
 
 def _libm(function: Callable[..., Any], name: str, *shares: Share | None) -> Function:
@@ -103,7 +116,7 @@ def _compared(text: str) -> Function:
     return Function(2, text, (), "b", text)
 
 
-INNER_LOOPS: list[tuple[np.ufunc, str]] = [(np.matmul, "dd->d")]
+INNER_LOOPS: list[tuple[np.ufunc, str]] = [(np.matmul, "dd->d"), (np.matmul, "ff->f")]
 """The inner loops of NumPy that compiled code calls, with their types."""
 
 
@@ -131,7 +144,11 @@ def _power_of_base(ct: Expr, x: Expr, y: Expr) -> Expr:
     share = op("mul", ct, op("mul", y, op("pow", x, op("sub", y, ONE))))
     if isinstance(y, Const):
         return share
-    return op("select", test("eq", y, ZERO), ZERO, share)
+    is_constant = test("eq", y, ZERO)
+    if x.kind == "f4" and not (isinstance(y, Op) and y.name == "cast"):
+        # The rule for an exponent that is not Python's, which float64 numbers do not reach.
+        is_constant = test("and", test("eq", x, ZERO), is_constant)
+    return op("select", is_constant, ZERO, share)
 
 
 def _power_of_exponent(ct: Expr, x: Expr, y: Expr) -> Expr:
@@ -171,7 +188,8 @@ def _extremum(beaten: str, text: str, integers: str) -> Function:
 def _by_power(name: str, ufunc: np.ufunc) -> Function:
     """Powers of arrays: NumPy has shortcuts for some exponents."""
     made = _numpy(ufunc, _power_of_base, _power_of_exponent)
-    return replace(made, text=made.text.replace("by_numpy_2", name))
+    text, single = (one.replace("by_numpy_2", name) for one in (made.text, made.single))
+    return replace(made, text=text, single=single, loop=None)
 
 
 def _clip_of_array(ct: Expr, a: Expr, low: Expr, high: Expr) -> Expr:
@@ -221,15 +239,27 @@ FUNCTIONS: dict[str, Function] = {
         (_over(lambda x, y: y), lambda ct, x, y: op("mul", op("neg", ct), op("div", op("div", x, y), y))),
         "f",
     ),
-    "floordiv": Function(2, "float_floordiv({0}, {1})", (None, None), None, "py_floordiv({0}, {1})"),
+    "floordiv": Function(
+        2, "floordiv_F({0}, {1})", (None, None), None, "py_floordiv({0}, {1})", single="floordiv_S({0}, {1})"
+    ),
     "mod": Function(
         2,
-        "float_mod({0}, {1})",
+        "mod_F({0}, {1})",
         (lambda ct, x, y: ct, lambda ct, x, y: op("mul", op("neg", ct), op("floordiv", x, y))),
         None,
         "py_mod({0}, {1})",
+        single="mod_S({0}, {1})",
     ),
-    "pow": Function(2, "libm_pow({0}, {1})", (_power_of_base, _power_of_exponent), None, None, None, math.pow),
+    "pow": Function(
+        2,
+        "libm_pow({0}, {1})",
+        (_power_of_base, _power_of_exponent),
+        None,
+        None,
+        None,
+        math.pow,
+        single="libm_powf({0}, {1})",
+    ),
     "neg": Function(1, "(-{0})", (lambda ct, x: op("neg", ct),), None, "(-{0})"),
     "pos": Function(1, "({0})", (lambda ct, x: ct,), None, "({0})"),
     "square": Function(1, "square({0})", (_scaled(lambda x: op("mul", TWO, x)),)),
@@ -329,7 +359,7 @@ FUNCTIONS: dict[str, Function] = {
     "int_power": Function(2, "", (), None, "int_power({0}, {1})"),
     "select": _choice(is_lazy=True),
     "where": _choice(is_lazy=False),
-    "cast": Function(1, "", (None,)),
+    "cast": Function(1, "", (lambda ct, x: Op(x.kind, "cast", (ct,)),)),
 }
 
 BY_OBJECT: dict[Any, str] = {
@@ -343,9 +373,9 @@ BY_OBJECT: dict[Any, str] = {
     np.logical_not: "logical_not", np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite",
     np.dot: "dot", np.matmul: "matmul", np.outer: "outer", np.flip: "flip",
     np.sum: "sum", np.prod: "prod", np.max: "amax", np.min: "amin", np.amax: "amax", np.amin: "amin", np.mean: "mean",
-    np.nonzero: "nonzero", np.hstack: "hstack", np.vstack: "vstack",
-    np.concatenate: "concatenate", np.triu: "triu", np.tril: "tril", np.argmax: "argmax", np.argmin: "argmin", np.roll: "roll", np.diff: "diff", np.cumsum: "cumsum",
-    np.zeros: "zeros", np.ones: "ones", np.empty: "empty",
+    np.nonzero: "nonzero", np.hstack: "hstack", np.vstack: "vstack", np.concatenate: "concatenate",
+    np.triu: "triu", np.tril: "tril", np.argmax: "argmax", np.argmin: "argmin", np.roll: "roll",
+    np.diff: "diff", np.cumsum: "cumsum", np.zeros: "zeros", np.ones: "ones", np.empty: "empty",
     np.zeros_like: "zeros_like", np.ones_like: "ones_like", np.empty_like: "empty_like",
     builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool",
     builtins.min: "min", builtins.max: "max", builtins.round: "round",
@@ -372,22 +402,30 @@ def name_of(function: Any) -> str:
     return _NAMES.get(id(function), "")
 
 
-def typed(name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
+def typed(name: str, types: tuple[Type, ...]) -> tuple[str, str] | None:
     """The kind of a result, and the kind that its arguments are converted to; None if it is not defined here."""
     function = FUNCTIONS[name]
-    if name in ("where", "select"):
-        kinds = kinds[1:]
-        return None if len(set(kinds)) > 1 and "b" in kinds else (min(kinds, key="fib".index),) * 2
-    inner = "f" if "f" in kinds else "i"
-    if inner == "i" and (name == "div" or function.integers is None):
-        if function.result is None:
+    is_choice = name in ("where", "select")
+    types = types[1:] if is_choice else types
+    kinds = {kind for kind, _ in types}
+    inner = promoted(types)
+    if name.startswith("math."):
+        # C converts a float32, whose partial derivatives are of its own kind.
+        return "f", inner if inner == "f4" else "f"
+    if inner is None or (len(kinds) > 1 and "b" in kinds and is_choice):
+        return None
+    if is_choice:
+        return inner, inner
+    if not is_float(inner) and (name == "div" or function.integers is None):
+        # NumPy's smallest float that holds these integers: of a quotient, float64.
+        inner = None if function.result is None else "f" if name == "div" else promoted(types, np.float16)
+        if inner is None:
             return None
-        inner = "f"
-    if inner == "f" and not function.text:
+    if is_float(inner):
+        return None if not function.text else (function.result if function.result not in (None, "f") else inner, inner)
+    if "b" in kinds and function.result != "b":
         return None
-    if inner == "i" and "b" in kinds and function.result != "b":
-        return None
-    return function.result or inner, inner
+    return function.result or inner, "i"
 
 
 def kind_of(name: str, number: int, inner: str) -> str:

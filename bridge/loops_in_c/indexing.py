@@ -7,7 +7,8 @@ from typing import Any
 
 from bridge.loops_in_c.blocks import Blocks
 from bridge.loops_in_c.ir import Const, Expr, Op, Var, Where
-from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, Number, Several, Value, moved
+from bridge.loops_in_c.kinds import is_integer
+from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, Number, Several, Value, converted, moved
 
 
 class Read(ast.expr):
@@ -201,7 +202,9 @@ class Indexing(Blocks):
         lower, upper = (None if one is None else _written(one) for one in (node.lower, node.upper))
         if node.upper is None:
             return lower == -1
-        return upper is not None and (node.lower is None or lower is not None) and upper - (lower or 0) == 1 and upper != 0
+        return (
+            upper is not None and (node.lower is None or lower is not None) and upper - (lower or 0) == 1 and upper != 0
+        )
 
     def clipped(self, node: ast.expr, extent: Expr) -> Expr:
         bound = self.index_of(self.value(node))
@@ -215,12 +218,12 @@ class Indexing(Blocks):
 
     def index_of(self, value: Value) -> Expr:
         """An integer that is used as an index."""
-        if not isinstance(value, Number) or value.expr.kind != "i":
+        if not isinstance(value, Number) or not is_integer(value.expr.kind):
             self.refuse("an index that is no integer")
         name = getattr(value.expr, "name", None)
         if name in self.mixed:
             self.refuse(f"{name} is an index, and not always an integer")
-        return value.expr
+        return converted(value.expr, "i")
 
     def turned(self, base: Elements, axes: tuple[int, ...]) -> Elements:
         extents = tuple(base.extents[k] for k in axes)

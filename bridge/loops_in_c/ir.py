@@ -1,7 +1,7 @@
 """The typed program of a loop: numbers in variables, arrays in memory, and statements of one element each.
 
 What NumPy does to whole arrays is written out as loops over elements (`Each`), so that derivatives and printers see a
-dozen kinds of statements. Kinds of numbers are "f" (float64), "i" (int64) and "b" (bool).
+dozen kinds of statements. Kinds of numbers are those of `kinds.py`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,15 @@ from bridge.loops_in_c import derivative
 from bridge.loops_in_c.c_backward import Backward
 from bridge.loops_in_c.c_forward import Forward
 from bridge.loops_in_c.c_text import C_KINDS
+from bridge.loops_in_c.kinds import KINDS, is_float
 
-HEADER = (Path(__file__).parent / "runtime.h").read_text(encoding="utf-8")
+_RUNTIME, _FLOATS = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("runtime.h", "floats.h"))
+_OF_KINDS = (
+    f"#define REAL {c}\n#define OF(name) name##_{c}\nenum {{ MATMUL_{c} = {loop} }};\n#define MATMUL MATMUL_{c}\n"
+    f"{_FLOATS}#undef REAL\n#undef OF\n#undef MATMUL\n"
+    for c, loop in (("F", 0), ("S", 1))
+)
+HEADER = _RUNTIME + "".join(_OF_KINDS)
 
 
 class Printer(Forward, Backward):
@@ -40,13 +47,17 @@ class Printer(Forward, Backward):
         for k, one in enumerate(self.given):
             array, a = self.program.arrays[one], self.array[one]
             self.say(f"char *const {a} = f->memory[{k}];")
-            if is_back and array.memory in self.plan.active_memory and array.kind == "f":
+            if is_back and array.memory in self.plan.active_memory and is_float(array.kind):
                 self.say(f"char *const d{a} = f->shadow[{k}];")
                 if self.marks:
                     self.say(f"char *const m{a} = f->mark[{k}];")
             for axis in range(array.ndim):
                 self.say(f"const I {a}_n{axis} = f->extents[{axes}];")
-                stride = f"{_size(array.kind)}" if array.is_packed and axis == array.ndim - 1 else f"f->strides[{axes}]"
+                stride = (
+                    f"sizeof({KINDS[array.kind].element})"
+                    if array.is_packed and axis == array.ndim - 1
+                    else f"f->strides[{axes}]"
+                )
                 self.say(f"const I {a}_s{axis} = {stride};")
                 axes += 1
         for k, one in enumerate(self.local):
@@ -59,7 +70,7 @@ class Printer(Forward, Backward):
                 self.say(f"I {a}_n{axis} = L{a}->extents[{axis}];")
         for k, name_of in enumerate(self.order):
             kind, x = self.program.variables[name_of], self.variable[name_of]
-            self.say(f"{C_KINDS[kind]} {x} = f->{'floats' if kind == 'f' else 'integers'}[{k}];")
+            self.say(f"{C_KINDS[kind]} {x} = f->{'floats' if is_float(kind) else 'integers'}[{k}];")
             if is_back and self._is_active(name_of):
                 self.say(f"F d{x} = f->shadows[{k}];")
                 if self.marks:
@@ -91,14 +102,10 @@ class Printer(Forward, Backward):
                 self.say(f"L{a}->extents[{axis}] = {a}_n{axis};")
         for k, name_of in enumerate(self.order):
             kind, x = self.program.variables[name_of], self.variable[name_of]
-            self.say(f"f->{'floats' if kind == 'f' else 'integers'}[{k}] = {x};")
+            self.say(f"f->{'floats' if is_float(kind) else 'integers'}[{k}] = {x};")
             if is_back and self._is_active(name_of):
                 self.say(f"f->shadows[{k}] = d{x};")
                 if self.marks:
                     self.say(f"f->marks[{k}] = m{x};")
         self.depth = 0
         self.say("}")
-
-
-def _size(kind: str) -> int:
-    return 1 if kind == "b" else 8

@@ -28,6 +28,7 @@ from bridge.loops_in_c.values import (
     Value,
     alike,
     bound_flag,
+    in_variable,
 )
 from bridge.source.nodes import copied
 
@@ -104,11 +105,13 @@ class Reader(Iterating):
 
     def _live(self, name: str, value: str | Array | Known) -> Value:
         if isinstance(value, str):
-            kind = self.kinds.setdefault(name, value[0])
+            own = value.removesuffix("w")
+            kind = self.kinds.setdefault(name, own)
             self.variables[name] = kind
             if name not in self.assigned:
                 self.width[name] = SMALL + 1
-            return Number(Var(kind, name), value.endswith("w"), None, kind == value[0])
+            weak = value.endswith("w")
+            return in_variable(Var(kind, name), Number(Const(own, 0), weak), weak)
         return self.whole(name) if isinstance(value, Array) else value
 
     def statement(self, node: ast.stmt) -> None:

@@ -26,9 +26,10 @@ from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read, is_instance, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
+from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
-from bridge.loops_in_c.values import DTYPES, Elements, Known, NotCompiled, Number, alike, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
@@ -37,7 +38,6 @@ from bridge.rulebook import book
 from bridge.source.looping import READER, SITES, Loop, Progress, bound
 from bridge.source.targets import own, touched
 
-_DTYPES = {dtype: kind for kind, dtype in DTYPES.items()}
 _SMALL = 1 << 31
 START, STOP, OVER = ".start", ".stop", ".array"
 
@@ -206,17 +206,17 @@ class Beginning:
             kind = type(value)
             if is_tracked(value) and value.place.context is not self.context:
                 raise NotCompiled(f"{name} is of another differentiation", self.site.node.lineno)
-            if kind is Buffer and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+            if kind is Buffer and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 label = memory.setdefault(value.place.root, f"m{len(memory)}")
                 self._array(name, value.value, label, key, value.place.active)
-            elif kind is np.ndarray and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+            elif kind is np.ndarray and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 self.context.check_original(value)
                 label = memory.setdefault(plain[name], f"m{len(memory)}")
                 self._array(name, value, label, key, False)
-            elif kind in (Scalar, WeakScalar) and value.dtype == np.float64:
-                kinds[name] = "fw" if kind is WeakScalar else "f"
+            elif kind in (Scalar, WeakScalar) and value.dtype in BY_DTYPE:
+                kinds[name] = "fw" if kind is WeakScalar else BY_DTYPE[value.dtype]
                 self.numbers[name] = float(grounded(value))
-                key.append((name, kind, value.place.active))
+                key.append((name, kind, kinds[name], value.place.active))
             elif kind in _NUMBERS and (kind is not int or abs(value) < _SMALL):
                 kinds[name] = _NUMBERS[kind]
                 self.numbers[name] = value
@@ -246,7 +246,9 @@ class Beginning:
         is_packed = value.strides[-1] == value.itemsize
         is_contiguous = value.flags.c_contiguous
         ones = frozenset(axis for axis, extent in enumerate(value.shape) if extent == 1)
-        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value), is_contiguous, ones)
+        made = Array(
+            BY_DTYPE[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value), is_contiguous, ones
+        )
         if not value.flags.aligned or value.dtype.byteorder not in "=|":
             raise NotCompiled(f"{name} is not aligned", self.site.node.lineno)
         self.arrays[name], self.values[name] = made, value
@@ -401,6 +403,11 @@ class Beginning:
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
         before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
         plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
+        for name, value in plain.items():
+            # The backward pass restores a copy of it, which other names show only if they show all of it.
+            others = [self.values[x] for x in needed & plain_ones if self.arrays[x].memory == self.arrays[name].memory]
+            if not all(_same_window(one, value) for one in others):
+                raise NotCompiled(f"{name} overlaps another array", self.site.node.lineno)
 
         def restore() -> None:
             for window, saved in windows.values():
@@ -440,8 +447,10 @@ class Beginning:
             self.context.writable(tracked[name])
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
+        labels = {program.arrays[name].memory for name in found.written}
         ended = {
-            name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed
+            name: self.values[name].copy() if self.arrays[name].memory in labels else before[name]
+            for name in plain_ones & needed
         }
         values_left = self._values(found, run)
         self._log(found, run, tracked, windows, args, ended, values_left, done)
@@ -523,14 +532,13 @@ class Beginning:
                 continue
             number, kind = run.number(name), program.variables[name]
             is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
-            if kind != "f":
-                values[name] = number if is_weak else np.int64(number) if kind == "i" else np.bool_(number)
-            elif name in plan.active_variables:
-                root = Root(self.context, np.float64(number), True)
-                made = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(np.float64(number), root)
-                values[name] = made
+            dtype = KINDS[kind if is_weak else value.strong or kind].dtype
+            of_numpy = dtype.type(number)
+            if dtype.kind == "f" and name in plan.active_variables:
+                root = Root(self.context, of_numpy, True)
+                values[name] = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(of_numpy, root)
             else:
-                values[name] = number if is_weak else np.float64(number)
+                values[name] = number if is_weak else of_numpy
         return values
 
     def _log(
@@ -551,7 +559,7 @@ class Beginning:
         ))  # fmt: skip
         run.keep()
         saved = [
-            Overwritten(tracked[name].place if shown is tracked[name].value else tracked[name].place.root, shown, Ellipsis, copy)
+            Overwritten(_place_of(tracked[name], shown), shown, Ellipsis, copy)
             for name, (shown, copy) in windows.items()
         ]
         arrays = {name: value.array or "" for name, value in found.names.items() if isinstance(value, Elements)}
@@ -565,10 +573,10 @@ class Beginning:
         self.context.log.append(entry)
 
 
-_VARY = (np.ndarray, float, np.float64)
+_VARY = (np.ndarray, float, np.float64, np.float32)
 """Values of global variables that may differ from call to call; any other is part of what is compiled."""
 _NUMBERS: dict[type, str] = {
-    int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
+    int: "iw", float: "fw", bool: "bw", **BY_TYPE,
 }  # fmt: skip
 
 
@@ -593,13 +601,20 @@ def _owner(tracked: Any) -> np.ndarray | None:
     return owner if is_whole and owner.dtype == value.dtype else None
 
 
+def _place_of(tracked: Any, shown: np.ndarray) -> Any:
+    """The place of a tracked array, or of the array of all memory that it is a part of."""
+    return tracked.place if shown is tracked.value else tracked.place.root
+
+
 def _differs(one: np.ndarray, other: np.ndarray) -> bool:
     return not np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
 def _same(one: Any, other: Any) -> bool:
     # 0.0 and -0.0 are two.
-    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and repr(one) == repr(other))
+    return one is other or (
+        type(one) is type(other) and isinstance(one, (int, float, np.generic)) and repr(one) == repr(other)
+    )
 
 
 def _over(loop: Any, over: ast.expr) -> ast.For:

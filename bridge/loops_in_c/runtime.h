@@ -1,14 +1,16 @@
-/* What every compiled loop needs: the log, scratch memory, NumPy's order of sums, Python's integer division. */
+/* What every compiled loop needs: the log, scratch memory, extrema, Python's integer division. */
 #include <fenv.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tgmath.h>
+#undef I
 
 #define APART __attribute__((noinline))
 
 typedef int64_t I;
 typedef double F;
+typedef float S;
 typedef uint8_t B;
 typedef void (*numpy_loop)(char **, I const *, I const *, void *);
 
@@ -43,7 +45,7 @@ typedef struct {
     F *passed;
 } Frame;
 
-enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20 };
+enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20, VECTOR = 256 };
 
 /* Room for `n` values at the end of the log, all in one segment; null if the machine has none. */
 static F *log_grow(Frame *f, F *p, I n)
@@ -178,6 +180,8 @@ static inline F by_python(F x)
     feraiseexcept(FE_INVALID);
     return x;
 }
+/* An integer as NumPy makes a float32 of it: by way of float64, where that is exact. */
+static inline S single_of(I x) { return x >> 53 == 0 || x >> 53 == -1 ? (F)x : by_python(x); }
 static inline B zeros_differ(F x, F y) { return x == 0 && y == 0 && signbit(x) != signbit(y); }
 static inline F numpy_maximum(F x, F y) { return zeros_differ(x, y) ? by_python(x) : x >= y || x != x ? x : y; }
 static inline F numpy_minimum(F x, F y) { return zeros_differ(x, y) ? by_python(x) : x <= y || x != x ? x : y; }
@@ -188,22 +192,6 @@ static inline F numpy_clip(F x, F low, F high)
     F raised = x < low ? low : x;
     return raised > high ? high : raised;
 }
-static inline F float_mod(F x, F y)
-{
-    F r = fmod(x, y);
-    return r == 0 ? copysign(0.0, y) : (y < 0) != (r < 0) ? r + y : r;
-}
-static inline F float_floordiv(F x, F y)
-{
-    F r = fmod(x, y), q = (x - r) / y;
-    if (r != 0 && (y < 0) != (r < 0))
-        q -= 1.0;
-    if (q == 0)
-        return copysign(0.0, x / y);
-    F whole = floor(q);
-    return q - whole > 0.5 ? whole + 1.0 : whole;
-}
-
 /* Functions of the C library, as Python's `math` calls them: the compiler puts nothing else in their place. */
 #define LIBM(name) static F (*volatile libm_##name)(F) = name;
 LIBM(exp)
@@ -222,6 +210,7 @@ LIBM(sinh)
 LIBM(cosh)
 LIBM(tanh)
 static F (*volatile libm_pow)(F, F) = pow;
+static S (*volatile libm_powf)(S, S) = powf;
 static F (*volatile libm_atan2)(F, F) = atan2;
 static inline I min_of(I a, I b) { return b < a ? b : a; }
 static inline I max_of(I a, I b) { return b > a ? b : a; }
@@ -270,53 +259,16 @@ static B power_fits(I a, I b)
     return 1;
 }
 
-/* NumPy's pairwise sum. */
-static F pairwise(const char *p, I n, I step)
-{
-#define AT(k) (*(const F *)(p + (k) * step))
-    if (n < 8) {
-        F sum = -0.0;
-        for (I k = 0; k < n; k++)
-            sum += AT(k);
-        return sum;
-    }
-    if (n <= 128) {
-        F r[8];
-        for (int j = 0; j < 8; j++)
-            r[j] = AT(j);
-        I k = 8;
-        for (; k < n - n % 8; k += 8)
-            for (int j = 0; j < 8; j++)
-                r[j] += AT(k + j);
-        F sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
-        for (; k < n; k++)
-            sum += AT(k);
-        return sum;
-    }
-    I half = n / 2;
-    half -= half % 8;
-    return pairwise(p, half, step) + pairwise(p + half * step, n - half, step);
-#undef AT
-}
-
 /* A sum of negative zeros: what it is depends on NumPy's version. */
 static inline F not_minus_zero(F x) { return x == 0 && signbit(x) ? by_python(x) : x; }
-static F sum(const F *b, I n) { return n ? not_minus_zero(pairwise((const char *)b, n, 8)) : 0.0; }
-static F prod(const F *b, I n)
-{
-    F found = 1.0;
-    for (I k = 0; k < n; k++)
-        found *= b[k];
-    return found;
-}
-static F max(const F *b, I n)
+static F max_F(const F *b, I n)
 {
     F found = b[0];
     for (I k = 1; k < n; k++)
         found = numpy_maximum(found, b[k]);
     return found;
 }
-static F min(const F *b, I n)
+static F min_F(const F *b, I n)
 {
     F found = b[0];
     for (I k = 1; k < n; k++)
@@ -324,7 +276,7 @@ static F min(const F *b, I n)
     return found;
 }
 /* The first place of an extremum; of a NaN, if there is one. */
-static I argmax(const F *b, I n)
+static I argmax_F(const F *b, I n)
 {
     I found = 0;
     for (I k = 1; k < n && b[found] == b[found]; k++)
@@ -332,7 +284,7 @@ static I argmax(const F *b, I n)
             found = k;
     return found;
 }
-static I argmin(const F *b, I n)
+static I argmin_F(const F *b, I n)
 {
     I found = 0;
     for (I k = 1; k < n && b[found] == b[found]; k++)
@@ -361,21 +313,21 @@ static void products_of_others(F *b, I n)
         right *= own;
     }
 }
-static I integer_sum(const I *b, I n)
+static I sum_I(const I *b, I n)
 {
     I found = 0;
     for (I k = 0; k < n; k++)
         found += b[k];
     return found;
 }
-static I integer_max(const I *b, I n)
+static I max_I(const I *b, I n)
 {
     I found = b[0];
     for (I k = 1; k < n; k++)
         found = max_of(found, b[k]);
     return found;
 }
-static I integer_min(const I *b, I n)
+static I min_I(const I *b, I n)
 {
     I found = b[0];
     for (I k = 1; k < n; k++)
@@ -383,77 +335,30 @@ static I integer_min(const I *b, I n)
     return found;
 }
 
-static inline F numpy_dot(Frame *f, const char *a, I sa, const char *b, I sb, I n)
-{
-    F found = 0.0;
-    if (n == 0)
-        return 0.0;
-    char *args[3] = {(char *)a, (char *)b, (char *)&found};
-    I sizes[4] = {1, 1, n, 1}, steps[9] = {0, 0, 0, n * sa, sa, sb, sb, 8, 8};
-    f->loops[0](args, sizes, steps, f->data[0]);
-    return found;
-}
-
-/* `c` = the product of `m` by `k` and `k` by `n` elements, each with its two steps. */
-static inline void numpy_product(Frame *f, const char *a, I a_rows, I a_inner, const char *b, I b_inner, I b_columns,
-                                 char *c, I m, I k, I n)
-{
-    char *args[3] = {(char *)a, (char *)b, c};
-    I sizes[4] = {1, m, k, n}, steps[9] = {0, 0, 0, a_rows, a_inner, b_inner, b_columns, n * 8, 8};
-    f->loops[0](args, sizes, steps, f->data[0]);
-}
 /* `dot` copies what has gaps, multiplies an array with itself in another way, and takes rows and columns for vectors:
    then Python computes it. */
-static inline B is_packed(I outer, I inner, I extent) { return inner == 8 && outer == 8 * extent; }
+static inline B is_packed(I outer, I inner, I extent, I size) { return inner == size && outer == size * extent; }
 static inline void dot_as_matmul(const char *a, B has_rows, I a_rows, I a_inner, const char *b, I b_inner,
-                                 B has_columns, I b_columns, I m, I k, I n)
+                                 B has_columns, I b_columns, I m, I k, I n, I size)
 {
     B is_left = a_inner > 0, is_right = b_inner > 0;
     if (has_rows)
-        is_left = m > 1 && (is_packed(a_rows, a_inner, k) || is_packed(a_inner, a_rows, m));
+        is_left = m > 1 && (is_packed(a_rows, a_inner, k, size) || is_packed(a_inner, a_rows, m, size));
     if (has_columns)
-        is_right = n > 1 && (is_packed(b_columns, b_inner, k) || is_packed(b_inner, b_columns, n));
+        is_right = n > 1 && (is_packed(b_columns, b_inner, k, size) || is_packed(b_inner, b_columns, n, size));
     if (!is_left || !is_right || k < 2 || (has_rows && has_columns && a == b))
         by_python(0);
 }
 
-/* One element by the inner loop of a ufunc. The result lies apart: next to its argument, NumPy takes another way. */
-static inline F by_numpy_1(Frame *f, int number, F x)
+/* Call an inner loop of NumPy's. Some clear the floating-point flags, which earlier statements may have raised. */
+static inline void call_numpy(Frame *f, int number, char **args, const I *sizes, const I *steps)
 {
-    F room[8];
-    char *args[2] = {(char *)room, (char *)(room + 4)};
-    I n = 1, steps[2] = {8, 8};
-    room[0] = x;
-    f->loops[number](args, &n, steps, f->data[number]);
-    return room[4];
+    int raised = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID);
+    f->loops[number](args, sizes, steps, f->data[number]);
+    if (raised)
+        feraiseexcept(raised);
 }
-static inline F by_numpy_2(Frame *f, int number, F x, F y)
-{
-    F room[12];
-    char *args[3] = {(char *)room, (char *)(room + 4), (char *)(room + 8)};
-    I n = 1, steps[3] = {8, 8, 8};
-    room[0] = x;
-    room[4] = y;
-    f->loops[number](args, &n, steps, f->data[number]);
-    return room[8];
-}
-
 static inline B is_shortcut(F y) { return y == 2 || y == 0.5 || y == 1 || y == -1 || y == 0; }
-static inline F numpy_power(Frame *f, int number, F x, F y)
-{
-    return is_shortcut(y) ? by_python(x) : by_numpy_2(f, number, x, y);
-}
-/* An array to the power of a number of Python's. */
-static inline F array_power(Frame *f, int number, F x, F y)
-{
-    return y == 2     ? x * x
-           : y == 0.5 ? sqrt(x)
-           : y == 1   ? x
-           : y == -1  ? 1.0 / x
-           : y == 0   ? 1.0
-                      : by_numpy_2(f, number, x, y);
-}
-
 /* Free what the runs of a loop have kept. */
 void release(Frame *f, I locals)
 {

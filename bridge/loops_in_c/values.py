@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
+from bridge.loops_in_c.kinds import KINDS, OF_PYTHON, Type, is_narrow
 
 
 class NotCompiled(Exception):
@@ -32,17 +31,39 @@ class Number:
     weak : whether it is a Python number, not one of NumPy's, or a condition for that; None where it is not known.
     flag : the variable that says whether it is bound; None where it is.
     is_certain : whether its kind is that of Python's value; an integer that is kept as a float may be either.
+    strong : the kind of the value where that is NumPy's, if it is another one: a float64 may hold a float32, and "?" is
+        one of several.
     """
 
     expr: Expr
     weak: bool | Expr | None = True
     flag: str | None = None
     is_certain: bool = True
+    strong: str = ""
 
     @property
     def has_one_type(self) -> bool:
-        """Whether Python's value has the same type in each run."""
-        return self.weak is not None and self.is_certain
+        """Whether the type of Python's value is known when the loop is over."""
+        return self.weak is not None and self.is_certain and self.strong != "?"
+
+    def known(self, is_pythons: bool) -> Number:
+        """The number where it is Python's, or where it is not."""
+        kind = self.expr.kind if is_pythons else self.strong or self.expr.kind
+        return Number(converted(self.expr, kind), is_pythons, None, self.is_certain or kind != self.expr.kind)
+
+    @property
+    def is_pythons_float(self) -> bool:
+        """Whether Python's value is a float; a float64 of NumPy's is one, too."""
+        return self.expr.kind == "f" and self.is_certain and not self.strong
+
+    @property
+    def types(self) -> list[Type]:
+        """The types that Python's value may have."""
+        found = [(self.expr.kind, True)] if self.weak is not False else []
+        if self.weak is not True:
+            found.append((self.strong or self.expr.kind, False))
+        others = [] if self.is_certain else [("i", is_weak) for kind, is_weak in found if kind == self.expr.kind]
+        return found + others
 
 
 @dataclass(frozen=True)
@@ -118,9 +139,6 @@ class Unbound:
 
 Value = Number | Elements | Known | Several | Items | Unbound
 
-DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "b": np.dtype(np.bool_)}
-"""The dtype of each kind of number."""
-
 ZERO, ONE = Const("i", 0), Const("i", 1)
 
 
@@ -147,9 +165,27 @@ def weak_of(values: Sequence[Number]) -> bool | Expr | None:
     return found
 
 
+def chosen_weak(flag: Expr, one: bool | Expr | None, other: bool | Expr | None) -> bool | Expr | None:
+    """Whether a value is a Python number: the first one where the flag is set, else the second."""
+    if one == other or one is None or other is None:
+        return one if one == other else None
+    first, second = (x if isinstance(x, Expr) else Const("b", x) for x in (one, other))
+    return Op("b", "select", (flag, first, second))
+
+
+def in_variable(held: Expr, value: Number, weak: bool | Expr | None) -> Number:
+    """A number that a variable or an expression holds, which may be of another kind."""
+    kind = value.expr.kind
+    strong = value.strong or ("" if kind in OF_PYTHON else kind)
+    is_certain = value.is_certain and (kind == held.kind or bool(strong))
+    return Number(held, weak, None, is_certain, "" if strong == held.kind else strong)
+
+
 def either(one: Number, other: Number, flag: str | None, weak: bool | Expr | None) -> Number:
     """One of two numbers that a variable holds."""
-    return Number(one.expr, weak, flag, one.is_certain and other.is_certain)
+    strong = {x.strong or x.expr.kind for x in (one, other) if x.weak is not True}
+    kind = "" if strong <= {one.expr.kind} else strong.pop() if len(strong) == 1 else "?"
+    return Number(one.expr, weak, flag, one.is_certain and other.is_certain, kind)
 
 
 def local_name(name: str, ndim: int, kind: str) -> str:
@@ -161,8 +197,8 @@ def converted(expr: Expr, kind: str | None) -> Expr:
     """A number as another kind."""
     if kind is None or expr.kind == kind:
         return expr
-    if isinstance(expr, Const):
-        return Const(kind, float(expr.value) if kind == "f" else int(expr.value))
+    if isinstance(expr, Const) and not is_narrow(kind):
+        return Const(kind, KINDS[kind].dtype.type(expr.value).item())
     return Op(kind, "cast", (expr,))
 
 

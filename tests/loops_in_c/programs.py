@@ -108,7 +108,7 @@ def places_of_a_condition(A, v, a):
     for k in range(3):
         out = np.where(v > 0.2)
         v[out] *= a
-        i, j = np.nonzero(A < 0.1 * k)
+        i, j = np.nonzero(0.1 * k > A)
         A[i, j] += 0.5 * A[j, i]
     return np.sum(v) + np.sum(A)
 
@@ -465,7 +465,7 @@ def a_sum_of_a_part(A, v, a):
     return np.sum(v)
 
 
-@compiled
+@python("an array that may lie otherwise in memory")
 def a_sum_of_a_transpose(A, v, a):
     for i in range(3):
         turned = A.T * a
@@ -494,6 +494,36 @@ def a_mask_and_an_array(A, v, a):
     return np.sum(v)
 
 
+@python("add.at of values of the same array")
+def what_several_indices_read_and_change(A, v, a):
+    places = np.array([1, 1, 2])
+    for _ in range(3):
+        np.add.at(v, places, np.sin(v[places]) * a)
+    return np.sum(v)
+
+
+@compiled
+def a_table_with_two_names_is_written(A, v, a):
+    table = np.ones(4)
+    same = table
+    for i in range(4):
+        same += 0.5 * i
+        A[i] *= table * v
+        same[1] = table[0] * 0.5
+        v[i] *= a * table[1]
+    return np.sum(A) + np.sum(v)
+
+
+@python("overlaps another array")
+def a_table_that_overlaps_another_is_written(A, v, a):
+    table = np.ones(5)
+    part = table[1:]
+    for i in range(4):
+        table += 0.5 * i
+        A[i] *= part * v
+    return np.sum(A)
+
+
 @compiled
 def the_elements_of_a_mask(A, v, a):
     for i in range(3):
@@ -508,7 +538,7 @@ def the_maximum_by_python(A, v, a):
     return np.sum(A)
 
 
-@compiled
+@python("a call with such a result")
 def a_choice_of_numbers_by_where(A, v, a):
     for i in range(4):
         v[i] = np.where(v[i] > 0.0, v[i], a)

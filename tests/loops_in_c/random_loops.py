@@ -81,8 +81,10 @@ class Generator:
     def source(self) -> str:
         """The function `f(A, B, v, a)`."""
         lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
-        lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
-        lines += ["    c = 1", "    p, q = np.array([0, 3, 1]), np.array([2, -1, 2])"]
+        new = self.pick("np.zeros(A.shape[1])", "np.zeros(A.shape[1], dtype=B.dtype)", "v * 0.5", "v.copy()")
+        lines.append(f"    w = {new}")
+        places = self.pick("", "", ", np.int32", ", np.int8", ", np.int16")
+        lines += ["    c = 1", f"    p, q = np.array([0, 3, 1]{places}), np.array([2, -1, 2]{places})"]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
@@ -195,7 +197,7 @@ class Generator:
             f"{name} = {name} + 0.1 * ({self.vector()})", f"{name} = {self.vector()}",
             f"{name} = {self.number()} * {name}",
             "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
-            f"{name} = np.zeros(n)", "x, y = turned(x, y)",
+            f"{name} = np.zeros(n{self.pick('', ', dtype=v.dtype')})", "x, y = turned(x, y)",
         )  # fmt: skip
 
     def condition(self) -> str:
@@ -212,6 +214,8 @@ class Generator:
     def index(self) -> str:
         if not self.indices or self.random.random() < 0.2:
             return self.pick("0", "1", "-1", "-2")
+        if self.random.random() < 0.06:
+            return f"{self.pick('p', 'q')}[{self.pick('0', '1', '-1')}]"
         name = self.pick(*self.indices)
         return self.pick(name, name, name, f"{name} - 1", f"{name} + 1", f"n - 1 - {name}", f"-{name} - 1")
 
@@ -235,6 +239,8 @@ class Generator:
             return f"{base}[{inner}]" if inner == "::2" else f"{base}[{self.pick('1:-1', ':-2', '2:')}]"
 
         chance = self.random.random()
+        if chance < 0.02:
+            return f"({one()} * {self.number()}).astype(np.float{self.pick('32', '64')})"
         if chance < 0.25:
             return one()
         if chance < 0.3:
@@ -306,8 +312,9 @@ class Generator:
 
     def function_of_number(self) -> str:
         name = self.pick(
-            "np.sin", "math.sin", "math.exp", "np.tanh", "math.atan", "math.atan2", "max", "min", "int", "**"
-        )
+            "np.sin", "math.sin", "math.exp", "np.tanh", "math.atan", "math.atan2", "max", "min", "int", "**",
+            "np.float32", "float",
+        )  # fmt: skip
         if name in ("math.atan2", "max", "min"):
             return f"{name}({self.element()}, {self.element()})"
         if name == "int":
@@ -321,7 +328,8 @@ class Generator:
     def number(self) -> str:
         chance = self.random.random()
         if chance < 0.25:
-            return self.pick("0.5", "-0.3", "1.1", "0.25")
+            place = f"{self.pick('p', 'q')}[1]"
+            return self.pick("0.5", "-0.3", "1.1", "0.25", place, f"({place} {self.pick('+', '*', '-')} 2)")
         if chance < 0.46:
             return self.pick(*NUMBERS)
         if chance < 0.5:

@@ -36,6 +36,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+OF_FLOAT64 = frozenset({"outermost loops over arrays"})
+"""Programs with a loop that Python runs if they get float32."""
 EACH = [name if k % 4 == 0 else pytest.param(name, marks=pytest.mark.ci) for k, name in enumerate(COMPILED)]
 """Compilers take time: most of these run in .ci/run alone."""
 
@@ -83,6 +85,16 @@ def test_values_and_gradients(name: str, loops: Callable[[str], list[int]]) -> N
     for one, other in zip(gradients, expected[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
     assert [one.tobytes() for one in args[:2]] == before
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_values_and_gradients_of_float32(name: str, loops: Callable[[str], list[int]]) -> None:
+    program, args = COMPILED[name], tuple(np.float32(one) for one in inputs())
+    loops("python")
+    expected = bridge.value_and_grad(program, argnums=(0, 1, 2))(*args)
+    loops("c")
+    compare(bridge.value_and_grad(program, argnums=(0, 1, 2))(*args), expected)
+    assert not looping.REASONS or name in OF_FLOAT64
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -633,7 +645,10 @@ def check_seed(seed: int, folder: Path, loops: Callable[[str], list[int]]) -> bo
     names: dict[str, Any] = {"__name__": path.stem}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     generator = np.random.default_rng(seed)
-    args = (generator.standard_normal((5, 5)), generator.standard_normal((5, 5)), generator.standard_normal(5), 0.7)
+    dtypes = random.Random(seed).choice(([np.float64] * 3, [np.float32] * 3, [np.float32, np.float64, np.float32]))
+    shapes = (5, 5), (5, 5), (5,)
+    arrays = [generator.standard_normal(shape).astype(dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    args = (*arrays, np.float32(0.7) if seed % 4 == 1 else 0.7)
     if seed % 3 == 0:
         args = (np.asfortranarray(args[0]), *args[1:])
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -654,10 +669,13 @@ def compare(found: Any, expected: Any) -> None:
         assert found == expected
         return
     assert not isinstance(found[0], type), found
-    assert np.float64(found[0]).tobytes() == np.float64(expected[0]).tobytes()
+    assert type(found[0]) is type(expected[0])
+    assert np.asarray(found[0]).tobytes() == np.asarray(expected[0]).tobytes()
+    tolerance = 1e-4 if any(one.dtype == np.float32 for one in map(np.asarray, expected[1])) else 1e-9
     for one, other in zip(found[1], expected[1], strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
         scale = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * scale)
+        np.testing.assert_allclose(one, other, tolerance, tolerance * scale)
 
 
 def test_random_loops(tmp_path: Path, loops: Callable[[str], list[int]]) -> None:

@@ -39,7 +39,7 @@ def test_under_sanitizers(tmp_path: Path) -> None:
     }
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         environment.pop(name, None)
-    tests = ["tests/loops_in_c/test_loops.py", "tests/loops_in_c/test_tiers.py"]
+    tests = [f"tests/loops_in_c/test_{name}.py" for name in ("kinds", "loops", "tiers")]
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not nightly", *tests]
     run = subprocess.run(
         command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, check=False
