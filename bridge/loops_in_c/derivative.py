@@ -169,7 +169,7 @@ def _activity(program: Program, body: Iterable[Stmt], plan: Plan) -> bool:
                     changed = True
             case Callback():
                 made = {
-                    program.arrays[name].memory for name in one.arrays if program.arrays[name].kind == "f"
+                    program.arrays[name].memory for name in one.arrays if is_float(program.arrays[name].kind)
                 } - plan.active_memory
                 if made and any(is_active(program, plan, x) for x in (*one.loads, *one.numbers)):
                     plan.active_memory |= made

@@ -280,7 +280,7 @@ def a_store_into_an_array_of_integers(x, k):
     return np.sum(x)
 
 
-@python("sum of an array of kind u4")
+@of_floats
 def a_sum_of_unsigned_integers(x, k):
     for i in range(3):
         x[i] *= np.sum(k)
