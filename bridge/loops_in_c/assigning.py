@@ -180,7 +180,7 @@ class Assigning(Aliasing):
     def bind(self, name: str, value: Value) -> None:
         """Bind a variable of the program to a value."""
         if isinstance(value, Number):
-            own = self.prefix + name
+            own = self.own(name)
             kind = self.kinds.setdefault(own, value.expr.kind)
             expr = value.expr
             if kind != expr.kind:
@@ -202,12 +202,12 @@ class Assigning(Aliasing):
             weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
             self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
         elif isinstance(value, Elements):
-            if self.prefix + name in self.variables:
+            if self.own(name) in self.variables:
                 self.refuse(f"{name} holds a number and an array")
             self.names.pop(name, None)
             self.names[name] = self._bound(name, value)
-            if not self.prefix and name in self.first_arrays:
-                self.block.append(self.rebound(name, True))
+            if self.own(name) in self.first_arrays:
+                self.block.append(self.rebound(self.own(name), True))
         else:
             parts = value.items if isinstance(value, Several) else ()
             fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
@@ -233,7 +233,7 @@ class Assigning(Aliasing):
 
     def one_of(self, name: str, one: Number, other: Number) -> Number:
         """What a variable holds where two ways meet."""
-        weak, own = one.weak, self.prefix + name
+        weak, own = one.weak, self.own(name)
         if one.weak != other.weak:
             weak = None
             if one.weak is not None and other.weak is not None and own in self.variables:
@@ -243,14 +243,14 @@ class Assigning(Aliasing):
 
     def _maybe(self, name: str, value: Number) -> Number:
         """A number of which it is known only at run time whether it is bound."""
-        own = self.prefix + name
+        own = self.own(name)
         self._find_out(self.flagged, own)
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if value.is_copy or value.array is None:
             return self.make(self.home(name, value), value)
-        own = self.prefix + name
+        own = self.own(name)
         if not all(map(self.is_local, (value.array, *value.shared))):
             self._find_out(self.given, own)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)

@@ -31,7 +31,6 @@ class Calls(Assigning):
     """
 
     out: list[Stmt]
-    calling: int = 0
 
     def statement(self, node: ast.stmt) -> None:
         """Read a statement."""
@@ -72,12 +71,11 @@ class Calls(Assigning):
         """Read the body of a function for one call of it; what it returns."""
         definition = self._definition(function, node)
         self.read.append(Read(referred(function), "__code__", function.__code__))
-        if self.calling >= _DEEP:
+        if len(self.callers) >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
         values = self._arguments(function, definition, node)
-        scope = self.names, self.prefix, self.look, self.globals
-        self.scopes.append(self.names)
+        scope = self.prefix, self.callers, self.look, self.globals
         names = function.__globals__
 
         own = frozenset(function.__code__.co_varnames)
@@ -92,9 +90,10 @@ class Calls(Assigning):
             self.refuse(f"{name} is not bound", node)
 
         first = len(self.out)
+        self.callers = [*self.callers, self.prefix]
         self.prefix += f".{node.lineno}.{node.col_offset}."
-        self.names, self.look, self.globals = {}, look, names
-        self.calling += 1
+        self.names = {f"/{name}": value for name, value in self.names.items()}
+        self.look, self.globals = look, names
         for one in sorted(self.flagged):
             if one.startswith(self.prefix):
                 self.variables[bound_flag(one)] = "b"
@@ -108,10 +107,10 @@ class Calls(Assigning):
         except NotCompiled as error:
             error.file = error.file or function.__code__.co_filename
             raise
-        self.calling -= 1
-        inner = self.prefix
-        self.names, self.prefix, self.look, self.globals = scope
-        self.scopes.pop()
+        finally:
+            inner = self.prefix
+            self.prefix, self.callers, self.look, self.globals = scope
+        self.names = {name[1:]: value for name, value in self.names.items() if name.startswith("/")}
         self.block = outer
         self.line = node.lineno
         if not may_write and _writes(self.out[first:], inner):
@@ -167,9 +166,11 @@ class Calls(Assigning):
         value = self.names[name]
         if isinstance(value, Unbound):
             self.refuse(f"{definition.name} does not return the same kind of thing each time", definition)
-        if isinstance(value, Elements) and value.array is not None and value.array.startswith(self.prefix):
-            # The function's own array ends with it. The caller binds a copy.
-            return Elements(value.kind, value.extents, value.at)
+        if isinstance(value, Elements) and (value.array or "").startswith(self.prefix) and not value.shared:
+            others = [self.names[one] for one in self.names if one.startswith(("/", RESULT)) and one != name]
+            if not any(isinstance(one, Elements) and value.array in (one.array, *one.shared) for one in others):
+                # Nothing else shows the function's own array, which ends with it. The caller binds a copy.
+                return Elements(value.kind, value.extents, value.at)
         return value
 
 

@@ -80,9 +80,9 @@ class Reader(Iterating):
         self.names: dict[str, Value] = {}
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
-        self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
+        self.prefix, self.look, self.globals = "", self.first_look, None
         self.read = []
-        self.scopes, self.after = [], []
+        self.callers, self.after = [], []
         self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
@@ -137,8 +137,7 @@ class Reader(Iterating):
         try:
             return first()
         except NotCompiled:
-            self.names.clear()
-            self.names.update(names)
+            self.names = names
             self.out[:] = out
             self.block = block
             return second()
@@ -300,7 +299,7 @@ class Reader(Iterating):
 
     def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
         start, count, step, is_nonneg = counts
-        name = self.prefix + plain
+        name = self.own(plain)
         if self.kinds.setdefault(name, "i") != "i":
             self.refuse(f"{plain} is not always an integer", node)
         self.variables[name] = "i"

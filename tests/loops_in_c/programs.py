@@ -228,6 +228,35 @@ def returns_nothing_at_times(x):
         return x
 
 
+def sunk(u):
+    if u[0] > 0.0:
+        u = u * 0.5
+    return u
+
+
+def twins(u):
+    t = u * 2.0
+    return t, t
+
+
+@python("a store into an array that may be another one's, too")
+def an_array_that_a_function_may_have_made(A, v, a):
+    for i in range(3):
+        x = sunk(v)
+        x[1] = a * v[i]
+        v[0] = v[0] - 1.0
+    return np.sum(v)
+
+
+@compiled
+def a_function_that_returns_one_array_twice(A, v, a):
+    for i in range(3):
+        x, y = twins(v)
+        x[1] = a * v[i]
+        v[0] = v[0] - y[1]
+    return np.sum(v)
+
+
 @compiled
 def functions_of_the_program(A, v, a):
     total = 0.0

@@ -56,6 +56,17 @@ def turned(u, w):
     return w, u + w
 
 
+def sunk(u):
+    if u[0] > 0.0:
+        u = u * 0.3
+    return u
+
+
+def twins(u):
+    t = u * 0.5
+    return t, t
+
+
 def mixed(u, w):
     t = u * w
     half = np.empty_like(u)
@@ -196,6 +207,7 @@ class Generator:
             f"{name} = {self.number()} * {name}",
             "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
             f"{name} = np.zeros(n)", "x, y = turned(x, y)",
+            "x = sunk(y)", "y = sunk(x)", "x, y = twins(x)",
         )  # fmt: skip
 
     def condition(self) -> str:
