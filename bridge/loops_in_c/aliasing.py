@@ -26,6 +26,7 @@ class Aliasing(Expressions):
     prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
     callers : the prefixes of the functions that have called it. Their names are in `names`, after one `/` for each
         call.
+    slot_names : the names of the slots, which are the same in each function.
     first_arrays : the arrays that the loop begins with.
     given : the variables that are bound to arrays which the loop may have begun with.
     after : statements that follow the one that is read.
@@ -33,6 +34,7 @@ class Aliasing(Expressions):
 
     prefix: str
     callers: list[str]
+    slot_names: frozenset[str]
     out: list[Stmt]
     first_arrays: Mapping[str, Array]
     given: set[str]
@@ -43,7 +45,9 @@ class Aliasing(Expressions):
         return local_name(self.own(name), len(value.extents), value.kind)
 
     def own(self, name: str) -> str:
-        """The variable of a name of the function that is read, or of one that has called it."""
+        """The variable of a name of the function that is read, or of one that has called it; of a slot, the slot."""
+        if name in self.slot_names:
+            return name
         plain = name.lstrip("/")
         return (*self.callers, self.prefix)[len(self.callers) - len(name) + len(plain)] + plain
 
@@ -102,8 +106,8 @@ class Aliasing(Expressions):
         """Refuse to write into a copy of what another name may show."""
         everyone = [one for one in self.names.values() if isinstance(one, Elements)]
         shared = value.shared
-        name = (value.array or "").partition(":")[0]
-        owner = self.names.get("/" * len(self.callers) + name)
+        name = (value.array or "").rpartition(":")[0] or value.array or ""
+        owner = self.names.get(name if name in self.slot_names else "/" * len(self.callers) + name)
         is_owned = isinstance(owner, Elements) and owner.array == value.array
         if is_owned and name in self.first_arrays and name not in self.given:
             first = self.arrays[name].memory

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
+from bridge.loops_in_c.objects import Step, at, is_number, is_variable
 from bridge.loops_in_c.values import (
     Again,
     Axis,
@@ -16,6 +17,7 @@ from bridge.loops_in_c.values import (
     Known,
     Number,
     Several,
+    Undescribed,
     Value,
     bound_flag,
     converted,
@@ -40,12 +42,14 @@ class Assigning(Aliasing):
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     typed : those of which it is known only at run time whether they hold Python numbers.
+    stored : the slots that the loop sets, in the order in which it does.
     is_known : whether all this was known when the reader began.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
     typed: set[str]
+    stored: dict[str, None]
     is_known: bool
 
     def _do_Assign(self, node: ast.Assign) -> None:
@@ -64,7 +68,8 @@ class Assigning(Aliasing):
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         name = OPERATORS.get(type(node.op)) or self.refuse("this operator", node)
-        target = self.target(node.target)
+        variable = self.variable_of(node.target)
+        target: Any = self.target(node.target) if variable is None else None
         before = self.value(node.target) if target is None else target
         if isinstance(target, Masked):
             change = self.value(node.value)
@@ -75,20 +80,50 @@ class Assigning(Aliasing):
         if isinstance(before, Load):
             before = Number(before, False)
         value = self.binary(name, before, self.value(node.value), node)
-        if isinstance(before, Elements) and isinstance(node.target, ast.Name):
+        if isinstance(before, Elements) and variable is not None:
             self.check_alone(before)
             self.fill(before, value)
-        elif target is None:
-            self.assign(node.target, value)
+        elif variable is not None:
+            self.bind(variable, value)
         elif isinstance(target, Elements):
             self.fill(target, value)
         else:
             self.store(target, value)
 
-    def target(self, node: ast.expr) -> Any:
-        """Where an item of an array lies; None for a name."""
+    def variable_of(self, node: ast.expr) -> str | None:
+        """The variable that is set: the name, or the slot of an attribute or an item; None for an item of an array."""
         if isinstance(node, ast.Name):
+            return node.id
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
             return None
+        base = self.object_at(node.value)
+        if base is None:
+            return None
+        step = Step("attribute", node.attr) if isinstance(node, ast.Attribute) else self.key_of(base, node)
+        path = (*base.path, step)
+        found = at(base.value, step) if base.path else None
+        is_shared = found is not None and not found.is_own and is_variable(found.value) and not is_number(found.value)
+        if found is None or not found.is_settable or is_shared:
+            self.refuse(f"a store into {ast.unparse(node)}", node)
+        if path not in self.slots:
+            raise Undescribed(path)
+        name = self.slots[path]
+        self.is_known = self.is_known and name in self.stored
+        self.stored[name] = None
+        return name
+
+    def object_at(self, node: ast.expr) -> Known | None:
+        """The object that a variable, an attribute or an item of one is; None for anything else."""
+        root = node
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        if not isinstance(root, ast.Name) or not isinstance(self.names.get(root.id, Known(None)), Known):
+            return None
+        value = self.value(node)
+        return value if isinstance(value, Known) else None
+
+    def target(self, node: ast.expr) -> Any:
+        """Where an item of an array lies."""
         if isinstance(node, ast.Subscript):
             base = self.value(node.value)
             if isinstance(base, Elements) and base.array is not None:
@@ -136,8 +171,10 @@ class Assigning(Aliasing):
             held = [self._held(item, one) for one, item in places]
             for (one, _), item in zip(places, held, strict=True):
                 self.assign(one, self.names.pop(item) if isinstance(item, str) else item)
-        elif isinstance(target, ast.Name):
-            self.bind(target.id, value)
+            return
+        variable = self.variable_of(target)
+        if variable is not None:
+            self.bind(variable, value)
         else:
             place = self.target(target)
             if isinstance(place, Masked):
@@ -213,6 +250,8 @@ class Assigning(Aliasing):
             fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
             if not all(fixed):
                 self.refuse(f"{name} is a tuple of what may change")
+            if name in self.slot_names:
+                self.refuse(f"a store into {name} of something else than an array or a number")
             self.names[name] = value
 
     def _flag(self, name: str) -> None:

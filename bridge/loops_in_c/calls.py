@@ -5,21 +5,57 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence
-from types import FunctionType
-from typing import Any
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple
 
 from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
-from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
-from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
+from bridge.loops_in_c.ir import Assign, Block, Const, Each, Load, Stmt, Store
+from bridge.loops_in_c.objects import Step, at
+from bridge.loops_in_c.values import (
+    Elements,
+    Known,
+    NotCompiled,
+    Number,
+    Several,
+    Unbound,
+    Value,
+    alike,
+    bound_flag,
+    read_by,
+)
 from bridge.rulebook import book
-from bridge.source.finding import Unread, is_library, statement_of
+from bridge.source.finding import Unread, is_library
 from bridge.source.nodes import copied
+from bridge.source.reading import source_of
 
 RESULT = ".result"
 _DEEP = 8
 """How deep functions may call each other."""
+
+
+class Definition(NamedTuple):
+    """The source of a function: its name, parameters and statements."""
+
+    name: str
+    args: ast.arguments
+    body: list[ast.stmt]
+    node: ast.AST
+
+
+class Callee(NamedTuple):
+    """A function of the program that is called.
+
+    Attributes
+    ----------
+    known : the function as a value, with the path to its free variables and defaults.
+    first : the object of a method.
+    """
+
+    function: Any
+    known: Known
+    first: tuple[Value, ...]
 
 
 class Calls(Assigning):
@@ -28,9 +64,11 @@ class Calls(Assigning):
     Attributes
     ----------
     out : the statements that the loop has become so far.
+    bound_cells : the variables that the loop binds and that are also variables of other functions.
     """
 
     out: list[Stmt]
+    bound_cells: frozenset[str]
 
     def statement(self, node: ast.stmt) -> None:
         """Read a statement."""
@@ -47,34 +85,67 @@ class Calls(Assigning):
 
     def without_calls(self, node: Any) -> Any:
         """A statement or an expression without calls of functions of the program, which run before it."""
-        lifting = _Lifting(self)
+        lifting = _Lifting(self, node)
         made = lifting.visit(copied(node))
         return made if lifting.calls else node
 
-    def function_of(self, node: ast.Call) -> FunctionType | None:
-        """The function of the program that a call calls, by its name; None if it is something else."""
-        if not isinstance(node.func, ast.Name) or node.func.id in self.names:
-            value = self.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
-            function = value.value if isinstance(value, Known) else None
-        else:
-            found = self.value(node.func)
-            function = found.value if isinstance(found, Known) else None
-        if self.prefix and isinstance(node.func, ast.Name) and node.func.id in self.names:
-            return None
+    def callee_of(self, node: ast.Call) -> Callee | None:
+        """The function of the program that a call calls; None if it is something else."""
+        first, found = self._called(node.func)
+        if isinstance(found, Known) and type(found.value) is MethodType:
+            first, found = self._unbound(found, node)
+        elif isinstance(found, Known) and found.path and type(found.value) is not FunctionType:
+            method = at(found.value, Step("special", "__call__"))
+            if method is not None and type(method.value) is FunctionType:
+                self.note(Read(found.path, Step("special", "__call__"), method.value, False))
+                first, found = (found,), self.of_object(method.value)
+        function = found.value if isinstance(found, Known) else None
         if type(function) is not FunctionType or function in book.RULES or function in book.MUTATING:
             return None
-        if function.__code__.co_freevars or is_library(function.__code__.co_filename, function.__module__ or ""):
+        if is_library(function.__code__.co_filename, function.__module__ or ""):
             return None
-        return function
+        assert isinstance(found, Known)
+        return Callee(function, found, first)
 
-    def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
-        """Read the body of a function for one call of it; what it returns."""
+    def _called(self, node: ast.expr) -> tuple[tuple[Value, ...], Value | None]:
+        """What a call calls, after the object or the class of a method; None if it is no known object."""
+        if isinstance(node, ast.Name) and node.id not in self.names:
+            return (), self.value(node)
+        if not isinstance(node, ast.Attribute):
+            return (), self.object_at(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
+        base = self.object_at(node.value)
+        if base is None:
+            return (), None
+        step, is_class = Step("attribute", node.attr), isinstance(base.value, type)
+        found = at(base.value, step) if base.path or is_class else None
+        kind = None if found is None or found.is_own else type(found.value)
+        if found is None or kind not in (FunctionType, staticmethod, classmethod):
+            return (), self.value(node)
+        self.note(Read(base.path or referred(base.value), step, found.value, False))
+        if kind is FunctionType:
+            return () if is_class else (base,), self.of_object(found.value)
+        owner = Known(base.value if is_class else type(base.value))
+        return (owner,) if kind is classmethod else (), self.of_object(found.value.__func__)
+
+    def _unbound(self, method: Known, node: ast.AST) -> tuple[tuple[Value, ...], Value]:
+        """The object of a method, and its function."""
+        if not method.path:
+            return (Known(method.value.__self__),), self.of_object(method.value.__func__)
+        return (self.part(method, Step("bound", "__self__"), node),), self.part(method, Step("bound", "__func__"), node)
+
+    def inlined(self, callee: Callee, node: ast.Call, earlier: Sequence[ast.expr]) -> Value:
+        """Read the body of a function for one call of it; what it returns.
+
+        It may not write what `earlier` expressions read: Python evaluates them before the call, and C after it.
+        """
+        function = callee.function
         definition = self._definition(function, node)
-        self.read.append(Read(referred(function), "__code__", function.__code__))
+        if not callee.known.path:
+            self.note(Read(referred(function), Step("code"), function.__code__))
         if len(self.callers) >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
-        values = self._arguments(function, definition, node)
+        values = self._arguments(callee, definition, node)
         scope = self.prefix, self.callers, self.look, self.globals
         names = function.__globals__
 
@@ -89,16 +160,17 @@ class Calls(Assigning):
                 return getattr(builtins, name)
             self.refuse(f"{name} is not bound", node)
 
-        first = len(self.out)
+        free = {name: self.part(callee.known, Step("free", name), node) for name in self._free_variables(function)}
+        first, before = len(self.out), dict(self.names)
         self.callers = [*self.callers, self.prefix]
         self.prefix += f".{node.lineno}.{node.col_offset}."
-        self.names = {f"/{name}": value for name, value in self.names.items()}
+        self.names = {name if name in self.slot_names else f"/{name}": one for name, one in self.names.items()}
         self.look, self.globals = look, names
         for one in sorted(self.flagged):
             if one.startswith(self.prefix):
                 self.variables[bound_flag(one)] = "b"
                 self.block.append(Assign(bound_flag(one), Const("b", False)))
-        for name, value in values.items():
+        for name, value in (free | values).items():
             self.bind(name, value)
         self.out.append(Block(node.lineno, self.block))
         self.block = []
@@ -110,51 +182,101 @@ class Calls(Assigning):
         finally:
             inner = self.prefix
             self.prefix, self.callers, self.look, self.globals = scope
-        self.names = {name[1:]: value for name, value in self.names.items() if name.startswith("/")}
+        self.names = {
+            name.removeprefix("/"): one
+            for name, one in self.names.items()
+            if name in self.slot_names or name.startswith("/")
+        }
         self.block = outer
         self.line = node.lineno
-        if not may_write and _writes(self.out[first:], inner):
-            self.refuse(f"a call in an expression of {function.__name__}, which writes arrays", node)
+        shown = {one.array for one in before.values() if isinstance(one, Elements)}
+        changed = {name for name in self.slot_names if not _alike(self.names.get(name), before.get(name))}
+        for name in _written(self.out[first:]):
+            if name in self.arrays and (name in shown or not name.startswith(inner)):
+                changed.add(self.arrays[name].memory)
+            elif name in self.slot_names:
+                changed.add(name)
+        if changed and any(not changed.isdisjoint(self._read_by(one)) for one in earlier):
+            self.refuse(f"a call in an expression of {function.__name__}, which writes what the expression reads", node)
         return result
 
-    def _definition(self, function: FunctionType, node: ast.Call) -> ast.FunctionDef:
-        code = function.__code__
+    def _read_by(self, node: ast.expr) -> set[str]:
+        """The slots and the memory that a variable, or a slot, is or shows."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            base = self.object_at(node.value)
+            if base is None:
+                return set()
+            step = Step("attribute", node.attr) if isinstance(node, ast.Attribute) else self.key_of(base, node)
+            name = self.slots.get((*base.path, step), "")
+        return {name} | self._memory_of(self.names.get(name))
+
+    def _memory_of(self, value: Value | None) -> set[str]:
+        """The memory that a value is computed from."""
+        if isinstance(value, Several):
+            return set().union(*map(self._memory_of, value.items))
+        if isinstance(value, Elements):
+            return {*(self.arrays[one].memory for one in read_by(value) if one in self.arrays), *value.shared}
+        parts = value.expr.walk() if isinstance(value, Number) else ()
+        return {self.arrays[one.array].memory for one in parts if isinstance(one, Load)}
+
+    def _free_variables(self, function: FunctionType) -> tuple[str, ...]:
+        """The names of a function's free variables, none of which the loop binds."""
+        names = function.__code__.co_freevars
+        if not self.bound_cells.isdisjoint(names):
+            self.refuse(f"a call of {function.__name__}, which reads a variable that the loop binds")
+        return names
+
+    def _definition(self, function: FunctionType, node: ast.Call) -> Definition:
         try:
-            tree = statement_of(code, function.__globals__).statement.tree
+            statement, code = source_of(function.__code__, function.__globals__)
         except Unread as reason:
             self.refuse(f"a call of {function.__name__}, which is not read: {reason}", node)
-        for one in ast.walk(tree):
+        for one in ast.walk(statement.tree):
             if not isinstance(one, ast.FunctionDef) or one.name != code.co_name:
                 continue
             if code.co_firstlineno in (one.lineno, *(other.lineno for other in one.decorator_list)):
-                return one
+                return Definition(one.name, one.args, one.body, one)
+        lambdas = [
+            one for one in ast.walk(statement.tree) if isinstance(one, ast.Lambda) and one.lineno == code.co_firstlineno
+        ]
+        if code.co_name == "<lambda>" and len(lambdas) == 1:
+            found = lambdas[0]
+            return Definition(code.co_name, found.args, [ast.copy_location(ast.Return(found.body), found.body)], found)
         self.refuse(f"a call of {function.__name__}", node)
 
-    def _arguments(self, function: FunctionType, definition: ast.FunctionDef, node: ast.Call) -> dict[str, Value]:
+    def _arguments(self, callee: Callee, definition: Definition, node: ast.Call) -> dict[str, Value]:
         """The values of the parameters."""
-        given = definition.args
-        if given.vararg or given.kwarg or given.kwonlyargs or any(isinstance(one, ast.Starred) for one in node.args):
-            self.refuse(f"a call of {function.__name__} with * or keywords only", node)
-        parameters = [one.arg for one in (*given.posonlyargs, *given.args)]
-        if len(node.args) > len(parameters):
+        given, function = definition.args, callee.function
+        if given.vararg or given.kwarg or any(isinstance(one, ast.Starred) for one in node.args):
+            self.refuse(f"a call of {function.__name__} with *", node)
+        by_place = [one.arg for one in (*given.posonlyargs, *given.args)]
+        by_name = [one.arg for one in (*given.args, *given.kwonlyargs)]
+        if len(callee.first) + len(node.args) > len(by_place):
             self.refuse(f"a call of {function.__name__} with too many arguments", node)
-        values = {name: self.value(one) for name, one in zip(parameters, node.args, strict=False)}
+        values = dict(zip(by_place, (*callee.first, *map(self.value, node.args)), strict=False))
         for one in node.keywords:
-            if one.arg is None or one.arg not in parameters or one.arg in values:
+            if one.arg not in by_name or one.arg in values:
                 self.refuse(f"a call of {function.__name__} with such keywords", node)
             values[one.arg] = self.value(one.value)
-        defaults = function.__defaults__ or ()
-        for name, default in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
+        for name in dict.fromkeys((*by_place, *by_name)):
             if name not in values:
-                self.read.append(Read(referred(function), "__defaults__", defaults))
-                values[name] = self.of_object(default)
-        if len(values) < len(parameters):
-            self.refuse(f"a call of {function.__name__} with too few arguments", node)
-        return {name: values[name] for name in parameters}
+                values[name] = self._default(callee, name, node)
+        return values
 
-    def _body(self, definition: ast.FunctionDef) -> Value:
+    def _default(self, callee: Callee, name: str, node: ast.Call) -> Value:
+        function, step = callee.function, Step("default", name)
+        found = at(function, step)
+        if found is None:
+            self.refuse(f"a call of {function.__name__} with too few arguments", node)
+        if callee.known.path:
+            return self.part(callee.known, step, node)
+        self.note(Read(referred(function), step, found.value))
+        return self.of_object(found.value)
+
+    def _body(self, definition: Definition) -> Value:
         """Read the statements of a function; what it returns."""
-        for one in _without_returns(definition.body, definition):
+        for one in _without_returns(definition.body, definition.node):
             self.statement(one)
         result = self.names[RESULT]
         if isinstance(result, Known) and isinstance(result.value, str) and result.value.startswith(RESULT):
@@ -162,12 +284,13 @@ class Calls(Assigning):
             return Several(tuple(self._returned(f"{RESULT}{number}", definition) for number in range(count)))
         return self._returned(RESULT, definition)
 
-    def _returned(self, name: str, definition: ast.FunctionDef) -> Value:
+    def _returned(self, name: str, definition: Definition) -> Value:
         value = self.names[name]
         if isinstance(value, Unbound):
-            self.refuse(f"{definition.name} does not return the same kind of thing each time", definition)
+            self.refuse(f"{definition.name} does not return the same kind of thing each time", definition.node)
         if isinstance(value, Elements) and (value.array or "").startswith(self.prefix) and not value.shared:
-            others = [self.names[one] for one in self.names if one.startswith(("/", RESULT)) and one != name]
+            kept = [one for one in self.names if one.startswith(("/", RESULT)) or one in self.slot_names]
+            others = [self.names[one] for one in kept if one != name]
             if not any(isinstance(one, Elements) and value.array in (one.array, *one.shared) for one in others):
                 # Nothing else shows the function's own array, which ends with it. The caller binds a copy.
                 return Elements(value.kind, value.extents, value.at)
@@ -199,31 +322,44 @@ def _results(node: ast.Return) -> list[ast.stmt]:
 class _Lifting(ast.NodeTransformer):
     """Puts names in the place of calls, in the order in which Python evaluates them."""
 
-    def __init__(self, reader: Calls) -> None:
+    def __init__(self, reader: Calls, node: ast.AST) -> None:
         self.reader = reader
         self.calls = 0
+        self.results: list[ast.expr] = []
+        self.leaves = [one for one in ast.walk(node) if isinstance(one, ast.expr)]
         self.whole: ast.expr | None = None
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         self.whole = node.value
         return self.generic_visit(node)
 
-    visit_Assign = visit_Expr  # type: ignore[assignment]
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        # Python evaluates the value before the targets.
+        self.whole = node.value
+        node.value = self.visit(node.value)
+        node.targets = [self.visit(one) for one in node.targets]
+        return node
 
     def visit_Call(self, node: ast.Call) -> Any:
         is_whole = node is self.whole
-        node = ast.copy_location(
-            ast.Call(node.func, [self.visit(one) for one in node.args], [self.visit(one) for one in node.keywords]),
-            node,
-        )
-        function = self.reader.function_of(node)
-        if function is None:
+        function, args = self.visit(node.func), [self.visit(one) for one in node.args]
+        made = ast.Call(function, args, [self.visit(one) for one in node.keywords])
+        node = ast.copy_location(made, node)
+        callee = self.reader.callee_of(node)
+        if callee is None:
             return node
         self.calls += 1
-        value = self.reader.inlined(function, node, may_write=is_whole)
+        value = self.reader.inlined(callee, node, () if is_whole else [*self.results, *self._before(node)])
         name = f".call.{node.lineno}.{node.col_offset}"
         self.reader.names[name] = value
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
+        self.results.append(ast.copy_location(ast.Name(name, ast.Load()), node))
+        return self.results[-1]
+
+    def _before(self, node: ast.Call) -> list[ast.expr]:
+        """The variables, attributes and items of the statement that lie before a call."""
+        kinds = ast.Name, ast.Attribute, ast.Subscript
+        place = node.lineno, node.col_offset
+        return [one for one in self.leaves if isinstance(one, kinds) and (one.lineno, one.col_offset) < place]
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         # What may not be evaluated stays as it is.
@@ -236,12 +372,19 @@ class _Lifting(ast.NodeTransformer):
         return node
 
 
-def _writes(out: list[Stmt], prefix: str) -> bool:
-    """Whether statements write into memory that is not of a function alone."""
+def _alike(one: Value | None, other: Value | None) -> bool:
+    return one is other or (one is not None and other is not None and alike(one, other))
+
+
+def _written(out: list[Stmt]) -> set[str]:
+    """The arrays and variables that statements write."""
+    found: set[str] = set()
     for one in out:
         for value in vars(one).values():
-            if isinstance(value, list) and _writes([x for x in value if isinstance(x, Stmt)], prefix):
-                return True
-        if isinstance(one, (Store, Each)) and not one.array.startswith(prefix):
-            return True
-    return False
+            if isinstance(value, list):
+                found |= _written([x for x in value if isinstance(x, Stmt)])
+        if isinstance(one, (Store, Each)):
+            found.add(one.array)
+        elif isinstance(one, Assign):
+            found.add(one.name)
+    return found

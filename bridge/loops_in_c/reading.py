@@ -16,6 +16,7 @@ from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.iterating import Counts, Iterating
+from bridge.loops_in_c.objects import Path
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
@@ -31,6 +32,9 @@ from bridge.loops_in_c.values import (
 )
 from bridge.source.nodes import copied
 
+_LONG = 16
+"""The longest list of objects that a loop goes over."""
+
 
 class Reader(Iterating):
     """Reads one loop.
@@ -40,6 +44,8 @@ class Reader(Iterating):
     live : what the names hold when the loop begins: numbers as kinds, arrays as `Array`s, others as `Known`.
     arrays : the arrays among them.
     look : what a name is that the function does not assign: a global, a builtin.
+    slots, root_of : see `Expressions`.
+    bound_cells : see `Calls`.
     not_negative : names of integers that are known not to be negative.
     """
 
@@ -48,10 +54,15 @@ class Reader(Iterating):
         live: Mapping[str, str | Array | Known],
         arrays: Mapping[str, Array],
         look: Callable[[str], Any],
+        slots: Mapping[Path, str],
+        root_of: Callable[[Any], str],
+        bound_cells: frozenset[str] = frozenset(),
         not_negative: frozenset[str] = frozenset(),
     ) -> None:
         self.live, self.first_arrays, self.first_look = live, arrays, look
-        self.not_negative = not_negative
+        self.slots, self.slot_names, self.root_of = slots, frozenset(slots.values()), root_of
+        self.bound_cells, self.not_negative = bound_cells, not_negative
+        self.stored: dict[str, None] = {}
         self.flagged: set[str] = set()
         self.typed: set[str] = set()
         self.given: set[str] = set()
@@ -59,7 +70,7 @@ class Reader(Iterating):
         self.mixed: set[str] = set()
         self.unordered: set[str] = set()
         self.gapped: set[str] = set()
-        self.read: list[Read] = []
+        self.read: dict[Any, Read] = {}
         self.block: list[Stmt] = []
 
     def program(self, loop: ast.For | ast.While) -> Program:
@@ -81,9 +92,9 @@ class Reader(Iterating):
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals = "", self.first_look, None
-        self.read = []
+        self.read = {}
         self.callers, self.after = [], []
-        self.assigned = _assigned(loop)
+        self.assigned = _assigned(loop) | self.stored.keys()
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
         self.fresh = 0
@@ -291,11 +302,24 @@ class Reader(Iterating):
             if counts is not None:
                 self._counted(node, target.id, counts, node.body)
                 return
+        listed = self.listed(node.iter)
+        if listed is not None:
+            self._unrolled(node, listed)
+            return
         count, item = self.items(node.iter)
         length = self.value(count).expr  # type: ignore[union-attr]
         name = f".turn.{node.lineno}.{node.col_offset}"
         first = self.taken(target, item(ast.Name(name, ast.Load())))
         self._counted(node, name, Counts(ZERO, length, ONE, True), [*first, *node.body])
+
+    def _unrolled(self, node: ast.For, items: Sequence[Value]) -> None:
+        """A loop over a list of objects: its body once for each."""
+        if len(items) > _LONG or own_jumps(node.body):
+            self.refuse(f"a loop over a list of more than {_LONG}, or with a jump", node)
+        for item in items:
+            self.computed(node.lineno, lambda item=item: self.assign(node.target, item))  # type: ignore[misc]
+            self.out += self.body(node.body)
+        self.out += self.body(node.orelse)
 
     def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
         start, count, step, is_nonneg = counts

@@ -450,6 +450,15 @@ def arrays_that_exchange_their_names(A, v, a):
 
 
 @compiled
+def an_argument_with_two_names_that_are_exchanged(A, v, a):
+    w, x = A[0] * a, v
+    for _ in range(4):
+        v, w, x = x, v, w
+        v[:] = v * w
+    return np.sum(v * w) + np.sum(x)
+
+
+@compiled
 def arguments_that_exchange_their_names(A, v, a):
     w, u = A[1], v
     for _ in range(3):
@@ -531,7 +540,7 @@ def attributes_that_are_set(A, v, a):
     return np.sum(v) * grid.total + grid.count * grid.time + grid.rate_
 
 
-@python("a store into grid.count")
+@compiled
 def an_attribute_of_an_object_with_two_names(A, v, a):
     grid = Grid(v, a)
     other = grid
@@ -541,7 +550,7 @@ def an_attribute_of_an_object_with_two_names(A, v, a):
     return np.sum(v)
 
 
-@python("a store into grid.u")
+@compiled
 def an_array_that_becomes_an_attribute(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
@@ -553,7 +562,7 @@ def counted(grid, x):
     return x * grid.count
 
 
-@python("the attribute count, in a loop that sets attributes")
+@compiled
 def an_attribute_that_a_function_reads(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
@@ -923,7 +932,7 @@ def a_break_before_a_condition_that_raises(A, v, a):
     return np.sum(v) * k
 
 
-@python("in an expression of swept, which writes arrays")
+@python("in an expression of swept, which writes what the expression reads")
 def a_writing_call_in_an_expression(A, v, a):
     for i in range(3):
         v[i] = v[3] + swept(v)[1]
@@ -1110,7 +1119,7 @@ def objects_that_are_equal(A, v, a):
     return np.sum(v)
 
 
-@python("a call of doubled_by_an_object")
+@compiled
 def a_call_of_an_object(A, v, a):
     for i in range(4):
         v[i] = doubled_by_an_object(v[i])
