@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import Enum
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,6 +35,9 @@ class Step(NamedTuple):
 
 _TUPLE_FIELD = type(vars(Step)["key"])
 """What a class of named tuples has for each field."""
+
+_PLAIN_READS: tuple[Any, ...] = tuple(kind.__getattribute__ for kind in (object, tuple, SimpleNamespace))
+"""The methods that read attributes without running code of the program."""
 
 Path = tuple[Any, ...]
 """A variable, and steps, each from the object before it."""
@@ -91,10 +94,10 @@ def _attribute(thing: Any, name: str) -> Found | None:
     if isinstance(thing, type):
         entry, _ = _in_class(thing, name)
         return None if entry is ABSENT or _in_class(kind, name)[0] is not ABSENT else Found(entry, False)
-    if kind.__getattribute__ not in (object.__getattribute__, tuple.__getattribute__):
+    if kind.__getattribute__ not in _PLAIN_READS:
         return None
     entry, owner = _in_class(kind, name)
-    is_set_plainly = kind.__setattr__ is object.__setattr__
+    is_set_plainly = kind.__setattr__ in (object.__setattr__, SimpleNamespace.__setattr__)
     if type(entry) in (MemberDescriptorType, _TUPLE_FIELD):
         if "__slots__" not in vars(owner):
             return None

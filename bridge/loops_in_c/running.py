@@ -255,7 +255,7 @@ class Beginning:
             if found is None:
                 continue
             name = self.slots[path] = known.setdefault(found.place, text_of(path))
-            self.slot_key.append((text_of(path), name, found.is_own, found.value is ABSENT))
+            self.slot_key.append((text_of(path), name, found.is_own, found.is_settable, found.value is ABSENT))
             self.paths.setdefault(name, path)
             self.places[name] = owner, path[-1]
             if found.value is not ABSENT:
