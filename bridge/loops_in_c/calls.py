@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from bridge.source.finding import Unread, is_library
 from bridge.source.nodes import copied
 from bridge.source.reading import source_of
 
-RESULT = ".result"
+RESULT, FIRST = ".result", ".first"
 _DEEP = 8
 """How deep functions may call each other."""
 
@@ -50,12 +51,14 @@ class Callee(NamedTuple):
     Attributes
     ----------
     known : the function as a value, with the path to its free variables and defaults.
-    first : the object of a method.
+    first : the object of a method, and arguments of a `partial`.
+    named : arguments of a `partial` by their names.
     """
 
     function: Any
     known: Known
     first: tuple[Value, ...]
+    named: Mapping[str, Value]
 
 
 class Calls(Assigning):
@@ -92,20 +95,30 @@ class Calls(Assigning):
     def callee_of(self, node: ast.Call) -> Callee | None:
         """The function of the program that a call calls; None if it is something else."""
         first, found = self._called(node.func)
+        named: dict[str, Value] = {}
+        while isinstance(found, Known) and found.path and type(found.value) is partial:
+            args, keywords = (self.part(found, Step("partial", one), node) for one in ("args", "keywords"))
+            assert isinstance(args, Known) and isinstance(keywords, Known)
+            parts = (self.part(args, Step("item", k), node) for k in range(self.length(args, node)))
+            first = (*parts, *first)
+            self.length(keywords, node)
+            named = {name: self.part(keywords, Step("item", name), node) for name in keywords.value} | named
+            found = self.part(found, Step("partial", "func"), node)
         if isinstance(found, Known) and type(found.value) is MethodType:
-            first, found = self._unbound(found, node)
+            owner, found = self._unbound(found, node)
+            first = (*owner, *first)
         elif isinstance(found, Known) and found.path and type(found.value) is not FunctionType:
-            method = at(found.value, Step("special", "__call__"))
-            if method is not None and type(method.value) is FunctionType:
-                self.note(Read(found.path, Step("special", "__call__"), method.value, False))
-                first, found = (found,), self.of_object(method.value)
+            call = at(found.value, Step("special", "__call__"))
+            if call is not None and type(call.value) is FunctionType:
+                self.note(Read(found.path, Step("special", "__call__"), call.value, False))
+                first, found = (found, *first), self.of_object(call.value)
         function = found.value if isinstance(found, Known) else None
         if type(function) is not FunctionType or function in book.RULES or function in book.MUTATING:
             return None
         if is_library(function.__code__.co_filename, function.__module__ or ""):
             return None
         assert isinstance(found, Known)
-        return Callee(function, found, first)
+        return Callee(function, found, first, named)
 
     def _called(self, node: ast.expr) -> tuple[tuple[Value, ...], Value | None]:
         """What a call calls, after the object or the class of a method; None if it is no known object."""
@@ -113,6 +126,8 @@ class Calls(Assigning):
             return (), self.value(node)
         if not isinstance(node, ast.Attribute):
             return (), self.object_at(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
+        if isinstance(node.value, ast.Call) and not node.value.args and self.known(node.value.func) is super:
+            return self._method_of_super(node)
         base = self.object_at(node.value)
         if base is None:
             return (), None
@@ -122,10 +137,39 @@ class Calls(Assigning):
         if found is None or kind not in (FunctionType, staticmethod, classmethod):
             return (), self.value(node)
         self.note(Read(base.path or referred(base.value), step, found.value, False))
-        if kind is FunctionType:
-            return () if is_class else (base,), self.of_object(found.value)
-        owner = Known(base.value if is_class else type(base.value))
-        return (owner,) if kind is classmethod else (), self.of_object(found.value.__func__)
+        return self._method(base, found.value, is_bound=not is_class)
+
+    def _method(self, base: Known, entry: Any, is_bound: bool) -> tuple[tuple[Value, ...], Value]:
+        """The first arguments and the function of what a class has under a name."""
+        if type(entry) is FunctionType:
+            return (base,) if is_bound else (), self.of_object(entry)
+        owner = base if isinstance(base.value, type) else Known(type(base.value))
+        return (owner,) if type(entry) is classmethod else (), self.of_object(entry.__func__)
+
+    def _method_of_super(self, node: ast.Attribute) -> tuple[tuple[Value, ...], Value]:
+        """A method that `super()` finds, for the first parameter of the method that is read."""
+        kind, first = self.names.get("__class__"), self.names.get(FIRST)
+        base = self.names.get(first.value) if isinstance(first, Known) else None
+        if not (isinstance(kind, Known) and isinstance(base, Known)):
+            self.refuse("a call of super", node)
+        step = Step("super", (kind.value, node.attr))
+        found = at(base.value, step)
+        if found is None or type(found.value) not in (FunctionType, staticmethod, classmethod):
+            self.refuse(f"a call of {node.attr} of super", node)
+        self.note(Read(base.path or referred(base.value), step, found.value, False))
+        return self._method(base, found.value, is_bound=True)
+
+    def getter_of(self, node: ast.Attribute) -> Callee | None:
+        """The function of a property."""
+        base = self.object_at(node.value)
+        found = at(base.value, Step("attribute", node.attr)) if base is not None and base.path else None
+        if base is None or found is None or type(found.value) is not property or found.is_own:
+            return None
+        self.note(Read(base.path, Step("attribute", node.attr), found.value, False))
+        getter = self.of_object(found.value.fget)
+        if type(found.value.fget) is not FunctionType or not isinstance(getter, Known):
+            self.refuse(f"the attribute {node.attr}, which may be computed", node)
+        return Callee(found.value.fget, getter, (base,), {})
 
     def _unbound(self, method: Known, node: ast.AST) -> tuple[tuple[Value, ...], Value]:
         """The object of a method, and its function."""
@@ -163,7 +207,7 @@ class Calls(Assigning):
         free = {name: self.part(callee.known, Step("free", name), node) for name in self._free_variables(function)}
         first, before = len(self.out), dict(self.names)
         self.callers = [*self.callers, self.prefix]
-        self.prefix += f".{node.lineno}.{node.col_offset}."
+        self.prefix += f".{_place(node)}."
         self.names = {name if name in self.slot_names else f"/{name}": one for name, one in self.names.items()}
         self.look, self.globals = look, names
         for one in sorted(self.flagged):
@@ -172,6 +216,7 @@ class Calls(Assigning):
                 self.block.append(Assign(bound_flag(one), Const("b", False)))
         for name, value in (free | values).items():
             self.bind(name, value)
+        self.names[FIRST] = Known(next(iter(values), ""))
         self.out.append(Block(node.lineno, self.block))
         self.block = []
         try:
@@ -259,6 +304,10 @@ class Calls(Assigning):
             if one.arg not in by_name or one.arg in values:
                 self.refuse(f"a call of {function.__name__} with such keywords", node)
             values[one.arg] = self.value(one.value)
+        for name, value in callee.named.items():
+            if name not in by_name:
+                self.refuse(f"a call of {function.__name__} with such keywords", node)
+            values.setdefault(name, value)
         for name in dict.fromkeys((*by_place, *by_name)):
             if name not in values:
                 values[name] = self._default(callee, name, node)
@@ -326,7 +375,7 @@ class _Lifting(ast.NodeTransformer):
         self.reader = reader
         self.calls = 0
         self.results: list[ast.expr] = []
-        self.leaves = [one for one in ast.walk(node) if isinstance(one, ast.expr)]
+        self.leaves = _leaves(node)
         self.whole: ast.expr | None = None
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -336,8 +385,11 @@ class _Lifting(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         # Python evaluates the value before the targets.
         self.whole = node.value
-        node.value = self.visit(node.value)
-        node.targets = [self.visit(one) for one in node.targets]
+        self.leaves = _leaves(node.value)
+        value = self.visit(node.value)
+        self.results += self.leaves
+        self.leaves = [leaf for one in node.targets for leaf in _leaves(one)]
+        node.targets, node.value = [self.visit(one) for one in node.targets], value
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -346,20 +398,27 @@ class _Lifting(ast.NodeTransformer):
         made = ast.Call(function, args, [self.visit(one) for one in node.keywords])
         node = ast.copy_location(made, node)
         callee = self.reader.callee_of(node)
-        if callee is None:
-            return node
+        return node if callee is None else self._called(callee, node, is_whole)
+
+    def _called(self, callee: Callee, node: ast.Call, is_whole: bool) -> ast.expr:
         self.calls += 1
         value = self.reader.inlined(callee, node, () if is_whole else [*self.results, *self._before(node)])
-        name = f".call.{node.lineno}.{node.col_offset}"
+        name = f".call.{_place(node)}"
         self.reader.names[name] = value
         self.results.append(ast.copy_location(ast.Name(name, ast.Load()), node))
         return self.results[-1]
 
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        node.value = self.visit(node.value)
+        getter = self.reader.getter_of(node) if isinstance(node.ctx, ast.Load) else None
+        if getter is None:
+            return node
+        return self._called(getter, ast.copy_location(ast.Call(node, [], []), node), is_whole=False)
+
     def _before(self, node: ast.Call) -> list[ast.expr]:
         """The variables, attributes and items of the statement that lie before a call."""
-        kinds = ast.Name, ast.Attribute, ast.Subscript
         place = node.lineno, node.col_offset
-        return [one for one in self.leaves if isinstance(one, kinds) and (one.lineno, one.col_offset) < place]
+        return [one for one in self.leaves if (one.lineno, one.col_offset) < place]
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         # What may not be evaluated stays as it is.
@@ -370,6 +429,16 @@ class _Lifting(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return node
+
+
+def _leaves(node: ast.AST) -> list[ast.expr]:
+    """The variables, attributes and items in a statement or an expression."""
+    return [one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript))]
+
+
+def _place(node: ast.AST) -> str:
+    """The position of an expression. Those that begin at one place end at several."""
+    return ".".join(str(getattr(node, name, 0)) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
 
 
 def _alike(one: Value | None, other: Value | None) -> bool:

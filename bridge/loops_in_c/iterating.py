@@ -106,7 +106,8 @@ class Iterating(Calls):
         """The items of a list or a tuple of objects, also enumerated or next to those of others; None of another."""
         if not isinstance(node, ast.Call):
             base = self.object_at(node)
-            if base is None or not base.path or at(base.value, Step("length")) is None:
+            is_list = base is not None and base.path and type(base.value) is not dict
+            if base is None or not is_list or at(base.value, Step("length")) is None:
                 return None
             return [self.part(base, Step("item", number), node) for number in range(self.length(base, node))]
         function = self.known(node.func) if isinstance(node.func, ast.Name) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import Enum
+from functools import partial
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
@@ -25,7 +26,9 @@ ABSENT = object()
 class Step(NamedTuple):
     """A step from an object to one of its parts."""
 
-    kind: Literal["attribute", "item", "special", "free", "default", "bound", "length", "code"]
+    kind: Literal[
+        "attribute", "item", "special", "super", "free", "default", "bound", "partial", "length", "code"
+    ]  # fmt: skip
     key: Any = None
 
     def __str__(self) -> str:
@@ -72,12 +75,16 @@ def at(thing: Any, step: Step) -> Found | None:
             return _attribute(thing, step.key)
         case "special":
             return Found(_in_class(type(thing), step.key)[0], False)
+        case "super":
+            return _after(thing, *step.key)
         case "item":
             return _item(thing, step.key)
         case "length":
-            return Found(len(thing)) if _is_sequence(thing) else None
+            return Found(len(thing)) if _is_sequence(thing) or type(thing) is dict else None
         case "bound":
             return Found(getattr(thing, step.key)) if type(thing) is MethodType else None
+        case "partial":
+            return Found(getattr(thing, step.key)) if type(thing) is partial else None
         case "code":
             return Found(thing.__code__) if type(thing) is FunctionType else None
         case "free":
@@ -104,7 +111,7 @@ def _attribute(thing: Any, name: str) -> Found | None:
         is_settable = is_set_plainly and type(entry) is MemberDescriptorType
         return Found(getattr(thing, name, ABSENT), True, (id(thing), name), is_settable)
     if _has(entry, "__set__") or _has(entry, "__delete__"):
-        return None
+        return Found(entry, False) if type(entry) is property else None
     names = getattr(thing, "__dict__", None)
     if type(names) is not dict:
         return None if entry is ABSENT else Found(entry, False, (id(thing), name))
@@ -120,6 +127,15 @@ def _in_class(kind: type, name: str) -> tuple[Any, Any]:
         if name in vars(one):
             return vars(one)[name], one
     return ABSENT, None
+
+
+def _after(thing: Any, kind: type, name: str) -> Found | None:
+    """What `super()` in a method of `kind` finds for an object or a class."""
+    kinds = (thing if isinstance(thing, type) else type(thing)).__mro__
+    for one in kinds[kinds.index(kind) + 1 :] if kind in kinds else ():
+        if name in vars(one):
+            return Found(vars(one)[name], False)
+    return None
 
 
 def _has(entry: Any, method: str) -> bool:
@@ -189,5 +205,5 @@ def kind_of(value: Any) -> tuple[Any, ...]:
     if kind is FunctionType:
         is_ruled = value in book.RULES or value in book.MUTATING
         return (kind, value.__code__, is_ruled, value.__globals__)
-    has_parts = kind.__dictoffset__ != 0 or kind in (dict, list, tuple) or "__slots__" in vars(kind)
+    has_parts = kind.__dictoffset__ != 0 or kind in (dict, list, tuple, partial) or "__slots__" in vars(kind)
     return (kind,) if has_parts else ()

@@ -518,7 +518,7 @@ def one_object_with_two_names(A, v, a):
     return np.sum(A) + np.sum(other.u)
 
 
-@python("the attribute computed, which may be computed")
+@compiled
 def a_computed_attribute(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
@@ -1018,7 +1018,7 @@ class Meter:
         return 2.0 + float(len(self.v))
 
 
-@python("the attribute total, which may be computed")
+@compiled
 def a_property(A, v, a):
     meter = Meter(v)
     for i in range(4):

@@ -6,6 +6,7 @@ import abc
 import dataclasses
 from collections import namedtuple
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -239,6 +240,52 @@ class Ode(abc.ABC):
         self.x = self.x + self.scaled(self.rate(self.x))
 
 
+class Damped(Ode):
+    @property
+    def damping(self):
+        return 1.0 / (1.0 + np.sum(self.x * self.x))
+
+    def rate(self, x):
+        return -x * self.damping
+
+
+class Driven(Damped):
+    def rate(self, x):
+        return super().rate(x) + self.k
+
+    def step(self):
+        super().step()
+        self.k = self.k * 0.5
+
+    @classmethod
+    def scaled(cls, x):
+        return super().scaled(x) * 2.0
+
+
+@compiled
+def methods_of_bases(A, v, a):
+    one, other = Driven(v, a), Damped(A[0], 1.0)
+    for i in range(3):
+        one.step()
+        other.step()
+        v[i] = one.damping * other.damping
+    return np.sum(one.x * other.x) + np.sum(v) * one.k
+
+
+def decay(x, rate, power=1.0, *, shift=0.0):
+    return -x * rate * power + shift
+
+
+@compiled
+def partial_functions(A, v, a):
+    model = Linear(A[0], a)
+    first, second, third = partial(decay, rate=a), partial(decay, v, shift=0.1), partial(model.rate)
+    fourth = partial(first, power=2.0)
+    for _ in range(3):
+        v = v + 0.1 * (first(v, shift=a) + second(0.3) + third(v) + fourth(v) + fourth(v, power=a))
+    return np.sum(v)
+
+
 class Linear(Ode):
     def rate(self, x):
         return -self.k * x
@@ -330,6 +377,44 @@ def two_attributes_of_one_array(A, v, a):
     return np.sum(one.u) * one.factor
 
 
+class Builder:
+    def __init__(self, u):
+        self.u, self.k = u, 1.0
+
+    def add(self, x):
+        self.u = self.u + x
+        return self
+
+    def scale(self, x):
+        self.u, self.k = self.u * x, self.k * x
+        return self
+
+
+@compiled
+def methods_that_return_their_object(A, v, a):
+    one = Builder(v * 1.0)
+    for i in range(3):
+        one.add(a).scale(0.5).add(A[i])
+        one.u[0] = one.scale(a).u[1] * one.k
+    return np.sum(one.u) * one.k
+
+
+@python("a call in an expression of scale, which writes what the expression reads")
+def an_attribute_that_is_read_before_a_method_sets_it(A, v, a):
+    one = Builder(v * 1.0)
+    for i in range(3):
+        v[i] = one.k + one.scale(a).k
+    return np.sum(v)
+
+
+@python("a call in an expression of counted, which writes what the expression reads")
+def an_attribute_that_is_read_before_the_target_sets_it(A, v, a):
+    one = Simulation(v, a)
+    for _ in range(3):
+        v[counted(one)] = one.count * a
+    return np.sum(v)
+
+
 def counted(one):
     one.count += 1
     return one.count
@@ -385,7 +470,7 @@ class Computed:
         object.__setattr__(self, name, value * 2.0)
 
 
-@python("the attribute u, which may be computed")
+@compiled
 def a_property_of_an_array(A, v, a):
     one = Computed(v)
     for i in range(3):
