@@ -88,6 +88,10 @@ class State:
             return self.u
         return self.u * self.s
 
+    @property
+    def middle(self):
+        return self.u[1] * 0.5 + self.s
+
     def grown(self, x=0.1):
         self.s = self.s * 0.5 + x
         return self.s
@@ -126,7 +130,10 @@ class Generator:
             lines.append(f"    o = State({self.pick(*arrays)}, {self.pick(*arrays)}, {self.pick('r', '0.1', 's')})")
             lines.append(f"    z = {self.pick('o', 'State(o.w, o.u, a)', f'State({self.pick(*arrays)}, v * a, 0.2)')}")
             lines.append("    d = " + self.pick("vars(z)", '{"u": v * 0.5, "s": a}'))
-            lines.append("    h = lambda x, m=0.5: x * m + a")
+            lines += [
+                "    h = lambda x, m=0.5: x * m + a",
+                f"    l = [o, z, State(w * 0.1, {self.pick('v', 'w')}, 0.3)]",
+            ]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
@@ -258,6 +265,8 @@ class Generator:
             f"s = {one}.grown() + {self.number()}", f"s = {self.number()} + {one}.grown({self.number()})",
             f"d['s'] = d['s'] * 0.5 + {self.number()}", f"d['u'][{self.index()}] += {self.number()}",
             f"r = h({self.number()}) * 0.5 + h({self.number()}, m={one}.s)", "o.s, z.s = z.s, o.s",
+            f"for b in l: b.s = b.s * 0.5 + {self.number()}",
+            f"for b, e in zip(l, {self.pick('l', 'reversed(l)')}): b.w[{self.index()}] -= e.middle * 0.1",
             "z.s = z.bend(z.u)[1]", f"d['u'] = {self.vector()}",
         )  # fmt: skip
 
