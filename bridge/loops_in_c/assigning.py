@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
-from bridge.loops_in_c.objects import Step, at, is_number, is_variable
+from bridge.loops_in_c.objects import at, is_number, is_variable
 from bridge.loops_in_c.values import (
     Again,
     Axis,
@@ -42,6 +42,7 @@ class Assigning(Aliasing):
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     typed : those of which it is known only at run time whether they hold Python numbers.
+    fixed : the variables of the function that is called which it binds in one place: an integer there may be known.
     stored : the slots that the loop sets, in the order in which it does.
     is_known : whether all this was known when the reader began.
     """
@@ -49,6 +50,7 @@ class Assigning(Aliasing):
     kinds: dict[str, str]
     flagged: set[str]
     typed: set[str]
+    fixed: frozenset[str]
     stored: dict[str, None]
     is_known: bool
 
@@ -99,7 +101,7 @@ class Assigning(Aliasing):
         base = self.object_at(node.value)
         if base is None:
             return None
-        step = Step("attribute", node.attr) if isinstance(node, ast.Attribute) else self.key_of(base, node)
+        step = self.step_of(base, node)
         path = (*base.path, step)
         found = at(base.value, step) if base.path else None
         is_shared = found is not None and not found.is_own and is_variable(found.value) and not is_number(found.value)
@@ -238,6 +240,8 @@ class Assigning(Aliasing):
                 self._find_out(self.typed, own)
             weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
             self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
+            if name in self.fixed and isinstance(value.expr, Const) and kind == "i":
+                self.names[name] = value
         elif isinstance(value, Elements):
             if self.own(name) in self.variables:
                 self.refuse(f"{name} holds a number and an array")

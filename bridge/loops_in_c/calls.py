@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from bridge.loops_in_c.assigning import Assigning
@@ -37,12 +38,13 @@ _DEEP = 8
 
 
 class Definition(NamedTuple):
-    """The source of a function: its name, parameters and statements."""
+    """The source of a function: its name, parameters and statements, and what was compiled from it."""
 
     name: str
     args: ast.arguments
     body: list[ast.stmt]
     node: ast.AST
+    code: CodeType
 
 
 class Callee(NamedTuple):
@@ -131,7 +133,7 @@ class Calls(Assigning):
         base = self.object_at(node.value)
         if base is None:
             return (), None
-        step, is_class = Step("attribute", node.attr), isinstance(base.value, type)
+        step, is_class = self.step_of(base, node), isinstance(base.value, type)
         found = at(base.value, step) if base.path or is_class else None
         kind = None if found is None or found.is_own else type(found.value)
         if found is None or kind not in (FunctionType, staticmethod, classmethod):
@@ -152,7 +154,7 @@ class Calls(Assigning):
         base = self.names.get(first.value) if isinstance(first, Known) else None
         if not (isinstance(kind, Known) and isinstance(base, Known)):
             self.refuse("a call of super", node)
-        step = Step("super", (kind.value, node.attr))
+        step = Step("super", (kind.value, self.step_of(base, node).key))
         found = at(base.value, step)
         if found is None or type(found.value) not in (FunctionType, staticmethod, classmethod):
             self.refuse(f"a call of {node.attr} of super", node)
@@ -162,10 +164,13 @@ class Calls(Assigning):
     def getter_of(self, node: ast.Attribute) -> Callee | None:
         """The function of a property."""
         base = self.object_at(node.value)
-        found = at(base.value, Step("attribute", node.attr)) if base is not None and base.path else None
-        if base is None or found is None or type(found.value) is not property or found.is_own:
+        if base is None or not base.path:
             return None
-        self.note(Read(base.path, Step("attribute", node.attr), found.value, False))
+        step = self.step_of(base, node)
+        found = at(base.value, step)
+        if found is None or type(found.value) is not property or found.is_own:
+            return None
+        self.note(Read(base.path, step, found.value, False))
         getter = self.of_object(found.value.fget)
         if type(found.value.fget) is not FunctionType or not isinstance(getter, Known):
             self.refuse(f"the attribute {node.attr}, which may be computed", node)
@@ -190,7 +195,7 @@ class Calls(Assigning):
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
         values = self._arguments(callee, definition, node)
-        scope = self.prefix, self.callers, self.look, self.globals
+        scope = self.prefix, self.callers, self.look, self.globals, self.code, self.fixed
         names = function.__globals__
 
         own = frozenset(function.__code__.co_varnames)
@@ -209,7 +214,8 @@ class Calls(Assigning):
         self.callers = [*self.callers, self.prefix]
         self.prefix += f".{_place(node)}."
         self.names = {name if name in self.slot_names else f"/{name}": one for name, one in self.names.items()}
-        self.look, self.globals = look, names
+        self.look, self.globals, self.code = look, names, definition.code
+        self.fixed = _bound_once(definition.node, values)
         for one in sorted(self.flagged):
             if one.startswith(self.prefix):
                 self.variables[bound_flag(one)] = "b"
@@ -226,7 +232,7 @@ class Calls(Assigning):
             raise
         finally:
             inner = self.prefix
-            self.prefix, self.callers, self.look, self.globals = scope
+            self.prefix, self.callers, self.look, self.globals, self.code, self.fixed = scope
         self.names = {
             name.removeprefix("/"): one
             for name, one in self.names.items()
@@ -252,8 +258,7 @@ class Calls(Assigning):
             base = self.object_at(node.value)
             if base is None:
                 return set()
-            step = Step("attribute", node.attr) if isinstance(node, ast.Attribute) else self.key_of(base, node)
-            name = self.slots.get((*base.path, step), "")
+            name = self.slots.get((*base.path, self.step_of(base, node)), "")
         return {name} | self._memory_of(self.names.get(name))
 
     def _memory_of(self, value: Value | None) -> set[str]:
@@ -281,13 +286,14 @@ class Calls(Assigning):
             if not isinstance(one, ast.FunctionDef) or one.name != code.co_name:
                 continue
             if code.co_firstlineno in (one.lineno, *(other.lineno for other in one.decorator_list)):
-                return Definition(one.name, one.args, one.body, one)
+                return Definition(one.name, one.args, one.body, one, code)
         lambdas = [
             one for one in ast.walk(statement.tree) if isinstance(one, ast.Lambda) and one.lineno == code.co_firstlineno
         ]
         if code.co_name == "<lambda>" and len(lambdas) == 1:
             found = lambdas[0]
-            return Definition(code.co_name, found.args, [ast.copy_location(ast.Return(found.body), found.body)], found)
+            body: list[ast.stmt] = [ast.copy_location(ast.Return(found.body), found.body)]
+            return Definition(code.co_name, found.args, body, found, code)
         self.refuse(f"a call of {function.__name__}", node)
 
     def _arguments(self, callee: Callee, definition: Definition, node: ast.Call) -> dict[str, Value]:
@@ -443,6 +449,13 @@ def _place(node: ast.AST) -> str:
 
 def _alike(one: Value | None, other: Value | None) -> bool:
     return one is other or (one is not None and other is not None and alike(one, other))
+
+
+def _bound_once(function: ast.AST, parameters: Iterable[str]) -> frozenset[str]:
+    """The local variables of a function that are bound in one place."""
+    found = Counter([*parameters])
+    found.update(one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    return frozenset(name for name, count in found.items() if count == 1)
 
 
 def _written(out: list[Stmt]) -> set[str]:

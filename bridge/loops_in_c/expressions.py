@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import weakref
 from collections.abc import Callable, Mapping
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -15,7 +15,18 @@ from bridge.loops_in_c.arithmetic import Arithmetic
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
 from bridge.loops_in_c.objects import ABSENT, Found, Path, Step, at, bound, is_variable, kind_of
-from bridge.loops_in_c.values import ONE, Elements, Known, Number, Several, Unbound, Undescribed, Value, converted
+from bridge.loops_in_c.values import (
+    ONE,
+    Elements,
+    Known,
+    NotConstant,
+    Number,
+    Several,
+    Unbound,
+    Undescribed,
+    Value,
+    converted,
+)
 
 COMPARISONS = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
@@ -66,6 +77,7 @@ class Expressions(Arithmetic):
     names : what the variables of the program stand for.
     read : objects that the program reads and does not assign.
     globals : those of the function that is called, whose body is read; None outside of such.
+    code : the code object of the function whose body is read, as it is written.
     slots : the names of the slots that have been described, by the paths to them.
     root_of : a name for an object that no variable leads to; `Undescribed` if that is new.
     """
@@ -76,6 +88,7 @@ class Expressions(Arithmetic):
     slots: Mapping[Path, str]
     root_of: Callable[[Any], str]
     globals: dict[str, Any] | None = None
+    code: CodeType
 
     def known(self, node: ast.expr) -> Any:
         """The object that an expression names, if it is known; else None."""
@@ -111,6 +124,8 @@ class Expressions(Arithmetic):
                 self.check(Var("b", found.flag))
                 return Number(found.expr, found.weak, None, found.is_certain)
             return found
+        if name.startswith("__") and name not in self.code.co_names and not name.endswith("__"):
+            self.refuse(f"{name}, which has another name in a class", node)
         value = self.look(name)
         self.note(Read(self.globals, name, value))
         return self.of_object(value)
@@ -162,7 +177,7 @@ class Expressions(Arithmetic):
         if isinstance(base, Known):
             if base.value is np.add and node.attr == "at":
                 return Known(functions.ADD_AT)
-            return self.part(base, Step("attribute", node.attr), node)
+            return self.part(base, self.step_of(base, node), node)
         if isinstance(base, Elements):
             if node.attr == "shape":
                 return Several(tuple(Number(one) for one in base.extents))
@@ -190,7 +205,7 @@ class Expressions(Arithmetic):
                 self.refuse("an index of a tuple that is out of range", node)
             return base.items[int(index.value)]
         if isinstance(base, Known) and base.path:
-            return self.part(base, self.key_of(base, node), node)
+            return self.part(base, self.step_of(base, node), node)
         if not isinstance(base, Elements):
             self.refuse("an item of this", node)
         found = self.item(base, node.slice)
@@ -198,8 +213,10 @@ class Expressions(Arithmetic):
             return Number(found, False)
         return found
 
-    def key_of(self, base: Known, node: ast.Subscript) -> Step:
-        """The step to an item of a dictionary or a list."""
+    def step_of(self, base: Known, node: ast.Attribute | ast.Subscript) -> Step:
+        """The step to an attribute, or to an item of a dictionary or a list."""
+        if isinstance(node, ast.Attribute):
+            return Step("attribute", self._plain_name(node.attr))
         key = self.value(node.slice)
         if isinstance(key, Number) and isinstance(key.expr, Const) and key.expr.kind == "i":
             number = int(key.expr.value)
@@ -207,7 +224,15 @@ class Expressions(Arithmetic):
             return Step("item", number + self.length(base, node) if is_from_end else number)
         if isinstance(key, Known) and type(key.value) is str:
             return Step("item", key.value)
-        self.refuse("an item of this, at a key that is not known", node)
+        raise NotConstant("an item of this, at a key that is not known", node.lineno)
+
+    def _plain_name(self, name: str) -> str:
+        """The name of an attribute. A class adds its name to those that begin with two underscores."""
+        names = self.code.co_names
+        if not name.startswith("__") or name.endswith("__") or name in names:
+            return name
+        found = [one for one in names if one.startswith("_") and one.endswith(name)]
+        return found[0] if len(found) == 1 else self.refuse(f"the attribute {name}, which has another name in a class")
 
     def length(self, base: Known, node: ast.AST) -> int:
         """The length of a list or a tuple."""

@@ -64,10 +64,12 @@ class Iterating(Calls):
         start, stop = self.let(start), self.let(stop)
         length = self.integer("sub", stop, start) if step.value > 0 else self.integer("sub", start, stop)
         size = abs(int(step.value))
+        is_nonneg = self.is_nonneg(start) if step.value > 0 else self._ends_above(call)
+        if isinstance(length, Const):
+            return Counts(start, Const("i", max(-(-length.value // size), 0)), step, is_nonneg)
         if size > 1:
             more = self.integer("add", length, Const("i", size - 1))
             length = Op("i", "floordiv", (more, Const("i", size)))
-        is_nonneg = self.is_nonneg(start) if step.value > 0 else self._ends_above(call)
         return Counts(self.hold(start), self.hold(Op("i", "max", (length, ZERO))), step, is_nonneg)
 
     def _ends_above(self, call: ast.Call) -> bool:

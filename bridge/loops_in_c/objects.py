@@ -144,7 +144,8 @@ def _has(entry: Any, method: str) -> bool:
 
 def _is_sequence(thing: Any) -> bool:
     kind: Any = type(thing)
-    return kind is list or (issubclass(kind, tuple) and kind.__getitem__ is tuple.__getitem__)
+    plain = ((tuple.__getitem__, kind.__getitem__), (tuple.__len__, kind.__len__)) if issubclass(kind, tuple) else ()
+    return kind is list or (bool(plain) and all(one is other for one, other in plain))
 
 
 def _item(thing: Any, key: Any) -> Found | None:
@@ -207,3 +208,8 @@ def kind_of(value: Any) -> tuple[Any, ...]:
         return (kind, value.__code__, is_ruled, value.__globals__)
     has_parts = kind.__dictoffset__ != 0 or kind in (dict, list, tuple, partial) or "__slots__" in vars(kind)
     return (kind,) if has_parts else ()
+
+
+def is_same_kind(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two results of `kind_of` are the same. The namespaces of functions are not compared."""
+    return len(one) == len(other) and all(x is y for x, y in zip(one, other, strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 from bridge.loops_in_c.blocks import SMALL
@@ -24,6 +25,7 @@ from bridge.loops_in_c.values import (
     Elements,
     Known,
     NotCompiled,
+    NotConstant,
     Number,
     Unbound,
     Value,
@@ -32,8 +34,8 @@ from bridge.loops_in_c.values import (
 )
 from bridge.source.nodes import copied
 
-_LONG = 16
-"""The longest list of objects that a loop goes over."""
+_COPIES = 64
+"""How many copies of its body loops over lists of objects may become, with the loops around them."""
 
 
 class Reader(Iterating):
@@ -44,7 +46,7 @@ class Reader(Iterating):
     live : what the names hold when the loop begins: numbers as kinds, arrays as `Array`s, others as `Known`.
     arrays : the arrays among them.
     look : what a name is that the function does not assign: a global, a builtin.
-    slots, root_of : see `Expressions`.
+    slots, root_of, code : see `Expressions`.
     bound_cells : see `Calls`.
     not_negative : names of integers that are known not to be negative.
     """
@@ -56,11 +58,13 @@ class Reader(Iterating):
         look: Callable[[str], Any],
         slots: Mapping[Path, str],
         root_of: Callable[[Any], str],
+        code: CodeType,
         bound_cells: frozenset[str] = frozenset(),
         not_negative: frozenset[str] = frozenset(),
     ) -> None:
         self.live, self.first_arrays, self.first_look = live, arrays, look
         self.slots, self.slot_names, self.root_of = slots, frozenset(slots.values()), root_of
+        self.first_code = code
         self.bound_cells, self.not_negative = bound_cells, not_negative
         self.stored: dict[str, None] = {}
         self.flagged: set[str] = set()
@@ -91,7 +95,9 @@ class Reader(Iterating):
         self.names: dict[str, Value] = {}
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
-        self.prefix, self.look, self.globals = "", self.first_look, None
+        self.prefix, self.look, self.globals, self.code = "", self.first_look, None, self.first_code
+        self.fixed: frozenset[str] = frozenset()
+        self.copies = 1
         self.read = {}
         self.callers, self.after = [], []
         self.assigned = _assigned(loop) | self.stored.keys()
@@ -142,15 +148,17 @@ class Reader(Iterating):
         self.after = []
         self.block = outer
 
-    def _attempt(self, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-        """Read something in another way if it is refused in the first."""
-        names, out, block = dict(self.names), list(self.out), self.block
+    def _attempt(
+        self, first: Callable[[], Any], second: Callable[[], Any], reason: type[NotCompiled] = NotCompiled
+    ) -> Any:
+        """Read something in another way if it is refused in the first, for this class of reasons."""
+        names, out, block, copies = dict(self.names), list(self.out), self.block, self.copies
         try:
             return first()
-        except NotCompiled:
+        except reason:
             self.names = names
             self.out[:] = out
-            self.block = block
+            self.block, self.copies = block, copies
             return second()
 
     def condition(self, node: ast.expr) -> Expr:
@@ -300,7 +308,11 @@ class Reader(Iterating):
         if isinstance(target, ast.Name) and target.id not in _assigned(ast.Module(node.body, [])):
             counts = self.counts(node.iter)
             if counts is not None:
-                self._counted(node, target.id, counts, node.body)
+                self._attempt(
+                    lambda: self._counted(node, target.id, counts, node.body),
+                    lambda: self._unrolled(node, _numbers(counts, node)),
+                    NotConstant,
+                )
                 return
         listed = self.listed(node.iter)
         if listed is not None:
@@ -314,11 +326,15 @@ class Reader(Iterating):
 
     def _unrolled(self, node: ast.For, items: Sequence[Value]) -> None:
         """A loop over a list of objects: its body once for each."""
-        if len(items) > _LONG or own_jumps(node.body):
-            self.refuse(f"a loop over a list of more than {_LONG}, or with a jump", node)
+        if len(items) * self.copies > _COPIES or own_jumps(node.body):
+            self.refuse(f"a loop over a list, with a jump or of more than {_COPIES} iterations", node)
+        self.copies *= max(len(items), 1)
         for item in items:
             self.computed(node.lineno, lambda item=item: self.assign(node.target, item))  # type: ignore[misc]
+            if isinstance(item, Number) and isinstance(item.expr, Const) and isinstance(node.target, ast.Name):
+                self.names[node.target.id] = item
             self.out += self.body(node.body)
+        self.copies //= max(len(items), 1)
         self.out += self.body(node.orelse)
 
     def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
@@ -410,6 +426,14 @@ class Reader(Iterating):
     def _reset(self, flags: tuple[str, str], node: ast.stmt) -> None:
         if flags[0] in self.variables:
             self.out.append(Block(node.lineno, [Assign(flags[0], Const("b", False))]))
+
+
+def _numbers(counts: Counts, node: ast.stmt) -> list[Value]:
+    """What a range counts, if that is known."""
+    start, length, step, _ = counts
+    if not isinstance(start, Const) or not isinstance(length, Const) or length.value > _COPIES:
+        raise NotConstant("an item of a list, at a key that is not known", node.lineno)
+    return [Number(Const("i", start.value + k * step.value)) for k in range(int(length.value))]
 
 
 def _ways(node: Any) -> ast.If:

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
-from bridge.loops_in_c.objects import ABSENT, Path, Step, at, bound, kind_of, text_of
+from bridge.loops_in_c.objects import ABSENT, Path, Step, at, bound, is_same_kind, kind_of, text_of
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, Undescribed, alike, bound_flag
@@ -33,7 +33,9 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
 from bridge.source import looping
+from bridge.source.finding import Unread
 from bridge.source.looping import READER, SITES, Loop, Progress
+from bridge.source.reading import source_of
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
@@ -348,7 +350,7 @@ class Beginning:
             return False
         if found is None or found.is_own is not one.is_own:
             return False
-        return kind_of(found.value) == one.kind if one.kind else _same(found.value, one.value)
+        return is_same_kind(kind_of(found.value), one.kind) if one.kind else _same(found.value, one.value)
 
     def _make(self) -> Compiled:
         node = self.site.node if self.swap is None else self.swap.loop
@@ -369,9 +371,9 @@ class Beginning:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
             return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
 
-        code = frame.f_code
-        cells = frozenset(self.site.bound.intersection((*code.co_cellvars, *code.co_freevars)))
-        reader = Reader(self.kinds, self.arrays, look, self.slots, self._root_of, cells, self.not_negative)
+        cells = frozenset(self.site.bound.intersection((*frame.f_code.co_cellvars, *frame.f_code.co_freevars)))
+        code = _as_written(frame)
+        reader = Reader(self.kinds, self.arrays, look, self.slots, self._root_of, code, cells, self.not_negative)
         program = reader.program(node)
         outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
@@ -610,6 +612,14 @@ _VARY = (np.ndarray, float, np.float64)
 _NUMBERS: dict[type, str] = {
     int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
 }  # fmt: skip
+
+
+def _as_written(frame: FrameType) -> CodeType:
+    """The code object of a function before it was rewritten."""
+    try:
+        return source_of(frame.f_code, frame.f_globals)[1]
+    except Unread:
+        return frame.f_code
 
 
 def _set(owner: Any, step: Step, value: Any) -> None:

@@ -17,6 +17,10 @@ class NotCompiled(Exception):
         self.reason, self.line, self.file = reason, line, file
 
 
+class NotConstant(NotCompiled):
+    """An item of a list of objects is read at an index that is not known: a loop over few indices is unrolled."""
+
+
 class Again(Exception):
     """Something has been found out of a variable: the loop is read once more."""
 

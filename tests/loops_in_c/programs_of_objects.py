@@ -223,6 +223,66 @@ def a_list_of_bodies(A, v, a):
     return bodies[0].x * bodies[1].v + bodies[2].x * bodies[2].v * body.count
 
 
+def attracted(bodies, dt):
+    n = len(bodies)
+    for i in range(n):
+        for j in range(i + 1, n):
+            one, other = bodies[i], bodies[j]
+            distance = one.x - other.x
+            force = distance / (distance * distance + 0.1)
+            one.v -= other.mass * force * dt
+            bodies[j].v += one.mass * force * dt
+    for body in bodies:
+        body.x += body.v * dt
+
+
+@compiled
+def bodies_at_indices(A, v, a):
+    bodies = [Body(v[i], 1.0 + a * i) for i in range(3)]
+    for _ in range(4):
+        attracted(bodies, 0.1)
+        for k in range(2, -1, -2):
+            bodies[k].x *= a
+        bodies[k].v += 0.1
+    return bodies[0].x * bodies[1].v + bodies[2].x * k
+
+
+@python("a loop over a list, with a jump or of more than 64 iterations")
+def many_bodies(A, v, a):
+    bodies = [Body(v[i % 4], 1.0) for i in range(10)]
+    for _ in range(2):
+        for one in bodies:
+            for other in bodies:
+                one.v += other.x * a
+    return bodies[0].v
+
+
+class Private:
+    __rate = 0.5
+
+    def __init__(self, u):
+        self.__u = u
+        self.__dict__["__u"] = np.ones(4)
+
+    def __scaled(self, x):
+        return x * self.__rate
+
+    def run(self):
+        for _ in range(3):
+            self.__u = self.__u + self.__scaled(self.__u)
+            self.__rate = self.__rate * 0.5
+        return self.__u
+
+
+@compiled
+def private_attributes(A, v, a):
+    one = Private(v * a)
+    one.run()
+    for i in range(3):
+        one.__u[i] += A[0, i]
+    return np.sum(one.run()) + np.sum(one.__u)
+
+
 class Ode(abc.ABC):
     scale = 0.1
 
