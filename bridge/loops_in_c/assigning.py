@@ -42,6 +42,7 @@ class Assigning(Aliasing):
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     typed : those of which it is known only at run time whether they hold Python numbers.
+    copy : which copies of the bodies of unrolled loops are read: their temporary arrays are others.
     fixed : the variables of the function that is called which it binds in one place: an integer there may be known.
     stored : the slots that the loop sets, in the order in which it does.
     is_known : whether all this was known when the reader began.
@@ -50,6 +51,7 @@ class Assigning(Aliasing):
     kinds: dict[str, str]
     flagged: set[str]
     typed: set[str]
+    copy: str
     fixed: frozenset[str]
     stored: dict[str, None]
     is_known: bool
@@ -211,7 +213,7 @@ class Assigning(Aliasing):
             weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
             return Number(self.hold(value.expr), weak, None, value.is_certain)
         if isinstance(value, Elements):
-            name = f".item.{node.lineno}.{node.col_offset}"
+            name = f".item.{node.lineno}.{node.col_offset}{self.copy}"
             self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
             return name
         return value

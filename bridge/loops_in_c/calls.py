@@ -212,7 +212,7 @@ class Calls(Assigning):
         free = {name: self.part(callee.known, Step("free", name), node) for name in self._free_variables(function)}
         first, before = len(self.out), dict(self.names)
         self.callers = [*self.callers, self.prefix]
-        self.prefix += f".{_place(node)}."
+        self.prefix += f".{_place(node)}{self.copy}."
         self.names = {name if name in self.slot_names else f"/{name}": one for name, one in self.names.items()}
         self.look, self.globals, self.code = look, names, definition.code
         self.fixed = _bound_once(definition.node, values)
@@ -409,7 +409,7 @@ class _Lifting(ast.NodeTransformer):
     def _called(self, callee: Callee, node: ast.Call, is_whole: bool) -> ast.expr:
         self.calls += 1
         value = self.reader.inlined(callee, node, () if is_whole else [*self.results, *self._before(node)])
-        name = f".call.{_place(node)}"
+        name = f".call.{_place(node)}{self.reader.copy}"
         self.reader.names[name] = value
         self.results.append(ast.copy_location(ast.Name(name, ast.Load()), node))
         return self.results[-1]

@@ -66,7 +66,7 @@ class Iterating(Calls):
         size = abs(int(step.value))
         is_nonneg = self.is_nonneg(start) if step.value > 0 else self._ends_above(call)
         if isinstance(length, Const):
-            return Counts(start, Const("i", max(-(-length.value // size), 0)), step, is_nonneg)
+            return Counts(self.hold(start), Const("i", max(-(-length.value // size), 0)), step, is_nonneg)
         if size > 1:
             more = self.integer("add", length, Const("i", size - 1))
             length = Op("i", "floordiv", (more, Const("i", size)))

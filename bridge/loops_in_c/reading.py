@@ -97,7 +97,7 @@ class Reader(Iterating):
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals, self.code = "", self.first_look, None, self.first_code
         self.fixed: frozenset[str] = frozenset()
-        self.copies = 1
+        self.copy, self.copies = "", 1
         self.read = {}
         self.callers, self.after = [], []
         self.assigned = _assigned(loop) | self.stored.keys()
@@ -152,13 +152,14 @@ class Reader(Iterating):
         self, first: Callable[[], Any], second: Callable[[], Any], reason: type[NotCompiled] = NotCompiled
     ) -> Any:
         """Read something in another way if it is refused in the first, for this class of reasons."""
-        names, out, block, copies = dict(self.names), list(self.out), self.block, self.copies
+        names, out, block, copy = dict(self.names), list(self.out), self.block, (self.copy, self.copies)
         try:
             return first()
         except reason:
             self.names = names
             self.out[:] = out
-            self.block, self.copies = block, copies
+            self.block = block
+            self.copy, self.copies = copy
             return second()
 
     def condition(self, node: ast.expr) -> Expr:
@@ -328,13 +329,14 @@ class Reader(Iterating):
         """A loop over a list of objects: its body once for each."""
         if len(items) * self.copies > _COPIES or own_jumps(node.body):
             self.refuse(f"a loop over a list, with a jump or of more than {_COPIES} iterations", node)
-        self.copies *= max(len(items), 1)
-        for item in items:
+        outer, self.copies = self.copy, self.copies * max(len(items), 1)
+        for number, item in enumerate(items):
+            self.copy = f"{outer}@{number}"
             self.computed(node.lineno, lambda item=item: self.assign(node.target, item))  # type: ignore[misc]
             if isinstance(item, Number) and isinstance(item.expr, Const) and isinstance(node.target, ast.Name):
                 self.names[node.target.id] = item
             self.out += self.body(node.body)
-        self.copies //= max(len(items), 1)
+        self.copy, self.copies = outer, self.copies // max(len(items), 1)
         self.out += self.body(node.orelse)
 
     def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:

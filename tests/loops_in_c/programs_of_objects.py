@@ -247,6 +247,30 @@ def bodies_at_indices(A, v, a):
     return bodies[0].x * bodies[1].v + bodies[2].x * k
 
 
+class Keeper:
+    factor = 0.5
+
+    def __init__(self, u):
+        self.u = u
+
+    def keep(self, u, w):
+        self.u = u
+        return u
+
+
+@compiled
+def arrays_that_copies_of_a_body_rebind(A, v, a):
+    keepers = [Keeper(v), Keeper(A[0]), Keeper(A[1])]
+    x, y = v * 1.0, A[2] * a
+    for _ in range(2):
+        for one in keepers:
+            y = one.keep(x * 2.0, y) + y
+            x, y = x * one.factor, x + y
+            for other in keepers:
+                x, y = y * 0.5, x + other.factor
+    return np.sum(x) + np.sum(y * keepers[0].u) + np.sum(keepers[1].u * keepers[2].u)
+
+
 @python("a loop over a list, with a jump or of more than 64 iterations")
 def many_bodies(A, v, a):
     bodies = [Body(v[i % 4], 1.0) for i in range(10)]

@@ -265,7 +265,8 @@ class Generator:
             f"s = {one}.grown() + {self.number()}", f"s = {self.number()} + {one}.grown({self.number()})",
             f"d['s'] = d['s'] * 0.5 + {self.number()}", f"d['u'][{self.index()}] += {self.number()}",
             f"r = h({self.number()}) * 0.5 + h({self.number()}, m={one}.s)", "o.s, z.s = z.s, o.s",
-            f"for b in l: b.s = b.s * 0.5 + {self.number()}",
+            f"for b in l: b.s = b.s * 0.5 + {self.number()}", "for b in l: x, y = b.renew(), x * b.s",
+            "for b in l: y = turned(y, b.u)[0]", f"for b in l: x, y = x * 0.5, x + {self.vector()}",
             f"for b, e in zip(l, {self.pick('l', 'reversed(l)')}): b.w[{self.index()}] -= e.middle * 0.1",
             "z.s = z.bend(z.u)[1]", f"d['u'] = {self.vector()}",
         )  # fmt: skip
