@@ -327,15 +327,17 @@ class Reader(Iterating):
 
     def _unrolled(self, node: ast.For, items: Sequence[Value]) -> None:
         """A loop over a list of objects: its body once for each."""
-        if len(items) * self.copies > _COPIES or own_jumps(node.body):
-            self.refuse(f"a loop over a list, with a jump or of more than {_COPIES} iterations", node)
+        has_break = any(isinstance(one, ast.Break) for one in own_jumps(node.body))
+        if len(items) * self.copies > _COPIES or has_break:
+            self.refuse(f"a loop over a list, with a break or of more than {_COPIES} iterations", node)
+        flags = self._flags(node)
         outer, self.copies = self.copy, self.copies * max(len(items), 1)
         for number, item in enumerate(items):
             self.copy = f"{outer}@{number}"
             self.computed(node.lineno, lambda item=item: self.assign(node.target, item))  # type: ignore[misc]
             if isinstance(item, Number) and isinstance(item.expr, Const) and isinstance(node.target, ast.Name):
                 self.names[node.target.id] = item
-            self.out += self.body(node.body)
+            self.out += self.jumping(node.body, flags)
         self.copy, self.copies = outer, self.copies // max(len(items), 1)
         self.out += self.body(node.orelse)
 
