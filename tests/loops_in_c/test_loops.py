@@ -662,7 +662,7 @@ def compare(found: Any, expected: Any) -> None:
 
 
 def test_random_loops(tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
-    assert sum([check_seed(seed, tmp_path, loops) for seed in range(15)]) > 7
+    assert sum([check_seed(seed, tmp_path, loops) for seed in range(20)]) > 8
 
 
 @pytest.mark.ci
