@@ -24,14 +24,17 @@ class Aliasing(Expressions):
     Attributes
     ----------
     prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
-    scopes : the names of the functions that have called it.
+    callers : the prefixes of the functions that have called it. Their names are in `names`, after one `/` for each
+        call.
+    slot_names : the names of the slots, which are the same in each function.
     first_arrays : the arrays that the loop begins with.
     given : the variables that are bound to arrays which the loop may have begun with.
     after : statements that follow the one that is read.
     """
 
     prefix: str
-    scopes: list[Names]
+    callers: list[str]
+    slot_names: frozenset[str]
     out: list[Stmt]
     first_arrays: Mapping[str, Array]
     given: set[str]
@@ -39,7 +42,14 @@ class Aliasing(Expressions):
 
     def home(self, name: str, value: Elements) -> str:
         """The local array of a variable."""
-        return local_name(self.prefix + name, len(value.extents), value.kind)
+        return local_name(self.own(name), len(value.extents), value.kind)
+
+    def own(self, name: str) -> str:
+        """The variable of a name of the function that is read, or of one that has called it; of a slot, the slot."""
+        if name in self.slot_names:
+            return name
+        plain = name.lstrip("/")
+        return (*self.callers, self.prefix)[len(self.callers) - len(name) + len(plain)] + plain
 
     def make(self, local: str, value: Elements) -> Elements:
         """A local array with the elements of a value; other names that show what it held keep that."""
@@ -94,10 +104,10 @@ class Aliasing(Expressions):
 
     def check_alone(self, value: Elements) -> None:
         """Refuse to write into a copy of what another name may show."""
-        everyone = [one for names in (self.names, *self.scopes) for one in names.values() if isinstance(one, Elements)]
+        everyone = [one for one in self.names.values() if isinstance(one, Elements)]
         shared = value.shared
-        name = (value.array or "").partition(":")[0]
-        owner = (*self.scopes, self.names)[0].get(name)
+        name = (value.array or "").rpartition(":")[0] or value.array or ""
+        owner = self.names.get(name if name in self.slot_names else "/" * len(self.callers) + name)
         is_owned = isinstance(owner, Elements) and owner.array == value.array
         if is_owned and name in self.first_arrays and name not in self.given:
             first = self.arrays[name].memory
@@ -127,10 +137,9 @@ class Aliasing(Expressions):
     def ended(self, array: str, kept: str = "") -> None:
         """An array is written: copies of it, where Python has none, hold old values, apart from one that is `kept`."""
         memory = self.arrays[array].memory
-        for names in (self.names, *self.scopes):
-            for name, one in names.items():
-                if isinstance(one, Elements) and memory in one.shared and one.array != kept:
-                    names[name] = Unbound()
+        for name, one in self.names.items():
+            if isinstance(one, Elements) and memory in one.shared and one.array != kept:
+                self.names[name] = Unbound()
 
     def settle(self, name: str, names: Names, out: list[Stmt]) -> None:
         """Copy what a name shows into its own array, at the end of statements that leave these names."""

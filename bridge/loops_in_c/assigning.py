@@ -11,14 +11,17 @@ from bridge.loops_in_c.expressions import OPERATORS
 from bridge.loops_in_c.indexing import Read
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.kinds import holding, is_float, is_integer, is_narrow
+from bridge.loops_in_c.objects import at, is_number, is_variable
 from bridge.loops_in_c.values import (
     Again,
     Axis,
     Elements,
     Items,
+    Known,
     NotCompiled,
     Number,
     Several,
+    Undescribed,
     Value,
     bound_flag,
     converted,
@@ -45,12 +48,18 @@ class Assigning(CallingBack):
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     typed : those of which it is known only at run time whether they hold Python numbers.
+    copy : which copies of the bodies of unrolled loops are read: their temporary arrays are others.
+    fixed : the variables of the function that is called which it binds in one place: an integer there may be known.
+    stored : the slots that the loop sets, in the order in which it does.
     is_known : whether all this was known when the reader began.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
     typed: set[str]
+    copy: str
+    fixed: frozenset[str]
+    stored: dict[str, None]
     is_known: bool
 
     def _do_Assign(self, node: ast.Assign) -> None:
@@ -69,7 +78,8 @@ class Assigning(CallingBack):
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         name = OPERATORS.get(type(node.op)) or self.refuse("this operator", node)
-        target = self.target(node.target)
+        variable = self.variable_of(node.target)
+        target: Any = self.target(node.target) if variable is None else None
         before = self.value(node.target) if target is None else target
         if isinstance(target, Masked):
             change = self.value(node.value)
@@ -82,20 +92,50 @@ class Assigning(CallingBack):
         if isinstance(before, Load):
             before = Number(before, False)
         value = self.binary(name, before, self.value(node.value), node)
-        if isinstance(before, Elements) and isinstance(node.target, ast.Name):
+        if isinstance(before, Elements) and variable is not None:
             self.check_alone(before)
             self.fill(before, value)
-        elif target is None:
-            self.assign(node.target, value)
+        elif variable is not None:
+            self.bind(variable, value)
         elif isinstance(target, Elements):
             self.fill(target, value)
         else:
             self.store(target, value)
 
-    def target(self, node: ast.expr) -> Any:
-        """Where an item of an array lies; None for a name."""
+    def variable_of(self, node: ast.expr) -> str | None:
+        """The variable that is set: the name, or the slot of an attribute or an item; None for an item of an array."""
         if isinstance(node, ast.Name):
+            return node.id
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
             return None
+        base = self.object_at(node.value)
+        if base is None:
+            return None
+        step = self.step_of(base, node)
+        path = (*base.path, step)
+        found = at(base.value, step) if base.path else None
+        is_shared = found is not None and not found.is_own and is_variable(found.value) and not is_number(found.value)
+        if found is None or not found.is_settable or is_shared:
+            self.refuse(f"a store into {ast.unparse(node)}", node)
+        if path not in self.slots:
+            raise Undescribed(path)
+        name = self.slots[path]
+        self.is_known = self.is_known and name in self.stored
+        self.stored[name] = None
+        return name
+
+    def object_at(self, node: ast.expr) -> Known | None:
+        """The object that a variable, an attribute or an item of one is; None for anything else."""
+        root = node
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        if not isinstance(root, ast.Name) or not isinstance(self.names.get(root.id, Known(None)), Known):
+            return None
+        value = self.value(node)
+        return value if isinstance(value, Known) else None
+
+    def target(self, node: ast.expr) -> Any:
+        """Where an item of an array lies."""
         if isinstance(node, ast.Subscript):
             base = self.value(node.value)
             if isinstance(base, Elements) and base.array is not None:
@@ -149,8 +189,10 @@ class Assigning(CallingBack):
             held = [self._held(item, one) for one, item in places]
             for (one, _), item in zip(places, held, strict=True):
                 self.assign(one, self.names.pop(item) if isinstance(item, str) else item)
-        elif isinstance(target, ast.Name):
-            self.bind(target.id, value)
+            return
+        variable = self.variable_of(target)
+        if variable is not None:
+            self.bind(variable, value)
         else:
             names, count = dict(self.names), len(self.block)
             try:
@@ -198,7 +240,7 @@ class Assigning(CallingBack):
             weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
             return replace(value, expr=self.hold(value.expr), weak=weak, flag=None)
         if isinstance(value, Elements):
-            name = f".item.{node.lineno}.{node.col_offset}"
+            name = f".item.{node.lineno}.{node.col_offset}{self.copy}"
             self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
             return name
         return value
@@ -206,7 +248,7 @@ class Assigning(CallingBack):
     def bind(self, name: str, value: Value) -> None:
         """Bind a variable of the program to a value."""
         if isinstance(value, Number):
-            own = self.prefix + name
+            own = self.own(name)
             kind = self.kinds.setdefault(own, value.expr.kind)
             expr = value.expr
             if kind != expr.kind:
@@ -228,18 +270,24 @@ class Assigning(CallingBack):
                 self._find_out(self.typed, own)
             weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
             self.names[name] = in_variable(Var(kind, own), value, weak)
+            if name in self.fixed and isinstance(value.expr, Const) and kind == "i":
+                self.names[name] = value
         elif isinstance(value, Elements):
-            if self.prefix + name in self.variables:
+            if self.own(name) in self.variables:
                 self.refuse(f"{name} holds a number and an array")
             self.names.pop(name, None)
             self.names[name] = self._bound(name, value)
-            if not self.prefix and name in self.first_arrays:
-                self.block.append(self.rebound(name, True))
+            if self.own(name) in self.first_arrays:
+                self.block.append(self.rebound(self.own(name), True))
         else:
-            if isinstance(value, Several):
-                for number, one in enumerate(value.items):
+            parts = value.items if isinstance(value, Several) else ()
+            fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
+            if name in self.slot_names:
+                self.refuse(f"a store into {name} of something else than an array or a number")
+            if not all(fixed):
+                for number, one in enumerate(parts):
                     self.bind(f"{name}.{number}", one)
-                value = Items(len(value.items))
+                value = Items(len(parts))
             self.names[name] = value
 
     def _flag(self, name: str) -> None:
@@ -260,7 +308,7 @@ class Assigning(CallingBack):
 
     def one_of(self, name: str, one: Number, other: Number) -> Number:
         """What a variable holds where two ways meet."""
-        weak, own = one.weak, self.prefix + name
+        weak, own = one.weak, self.own(name)
         if one.weak != other.weak:
             weak = None
             if one.weak is not None and other.weak is not None and own in self.variables:
@@ -270,14 +318,14 @@ class Assigning(CallingBack):
 
     def _maybe(self, name: str, value: Number) -> Number:
         """A number of which it is known only at run time whether it is bound."""
-        own = self.prefix + name
+        own = self.own(name)
         self._find_out(self.flagged, own)
         return replace(value, flag=bound_flag(own))
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if value.is_copy or value.array is None:
             return self.make(self.home(name, value), value)
-        own = self.prefix + name
+        own = self.own(name)
         if not all(map(self.is_local, (value.array, *value.shared))):
             self._find_out(self.given, own)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)

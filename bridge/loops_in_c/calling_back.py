@@ -69,6 +69,7 @@ class CallingBack(Aliasing):
     callbacks: list[Expression]
     shapes: dict[str, tuple[int, ...]]
     examples: dict[str, Any]
+    copy: str
 
     def _of_Call(self, node: ast.Call) -> Value:
         return self._compiled_or_called(node, super()._of_Call)
@@ -138,7 +139,7 @@ class CallingBack(Aliasing):
         except NotCompiled as reason:
             self.rewind(names, count)
             try:
-                return self._called(node)
+                return self.by_python(node)
             except NotCompiled as other:
                 self.rewind(names, count)
                 # A call that is not compiled in any form: the reason why Python does not compute it.
@@ -205,7 +206,7 @@ class CallingBack(Aliasing):
                 return self.example(expr.args[2])
         raise Unknown
 
-    def _called(self, node: ast.Call | ast.Subscript) -> Value:
+    def by_python(self, node: ast.Call | ast.Subscript) -> Value:
         """An expression that Python computes."""
         spelling = Spelling(self)
         if isinstance(node, ast.Subscript):
@@ -283,7 +284,7 @@ class CallingBack(Aliasing):
     def _place(self, node: Any) -> str:
         """A name for the results of an expression, which has a place in the program."""
         number = sum(isinstance(one, Callback) for one in self.block)
-        return f"{self.prefix}.callback.{node.lineno}.{node.col_offset}.{number}"
+        return f"{self.prefix}.callback.{node.lineno}.{node.col_offset}{self.copy}.{number}"
 
     def _laid_out(self, value: Elements, number: int, is_moved: bool, node: Any) -> Elements:
         """An array that lies in memory as NumPy's does, unless it is only moved."""
@@ -400,9 +401,7 @@ class Spelling:
                 return ast.Name(f"n{len(self.numbers) - 1}", ast.Load())
             case Several():
                 return ast.Tuple([self.leaf(one, node) for one in value.items], ast.Load())
-            case Known() if (
-                isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray
-            ) and not value.variable:
+            case Known(path=()) if isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray:
                 return self.constant(value.value)
         self.reader.refuse("an operand of this kind", node)
 

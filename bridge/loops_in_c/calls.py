@@ -4,22 +4,63 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
-from types import FunctionType
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any, NamedTuple
 
 from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
-from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
-from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
+from bridge.loops_in_c.ir import Assign, Block, Const, Each, Load, Stmt, Store
+from bridge.loops_in_c.objects import Step, at
+from bridge.loops_in_c.values import (
+    Elements,
+    Known,
+    NotCompiled,
+    Number,
+    Several,
+    Unbound,
+    Value,
+    alike,
+    bound_flag,
+    read_by,
+)
 from bridge.rulebook import book
-from bridge.source.finding import Unread, is_library, statement_of
+from bridge.source.finding import Unread, is_library
 from bridge.source.nodes import copied
+from bridge.source.reading import source_of
 
-RESULT = ".result"
+RESULT, FIRST = ".result", ".first"
 _DEEP = 8
 """How deep functions may call each other."""
+
+
+class Definition(NamedTuple):
+    """The source of a function: its name, parameters and statements, and what was compiled from it."""
+
+    name: str
+    args: ast.arguments
+    body: list[ast.stmt]
+    node: ast.AST
+    code: CodeType
+
+
+class Callee(NamedTuple):
+    """A function of the program that is called.
+
+    Attributes
+    ----------
+    known : the function as a value, with the path to its free variables and defaults.
+    first : the object of a method, and arguments of a `partial`.
+    named : arguments of a `partial` by their names.
+    """
+
+    function: Any
+    known: Known
+    first: tuple[Value, ...]
+    named: Mapping[str, Value]
 
 
 class Calls(Assigning):
@@ -28,10 +69,11 @@ class Calls(Assigning):
     Attributes
     ----------
     out : the statements that the loop has become so far.
+    bound_cells : the variables that the loop binds and that are also variables of other functions.
     """
 
     out: list[Stmt]
-    calling: int = 0
+    bound_cells: frozenset[str]
 
     def statement(self, node: ast.stmt) -> None:
         """Read a statement."""
@@ -48,38 +90,112 @@ class Calls(Assigning):
 
     def without_calls(self, node: Any) -> Any:
         """A statement or an expression without calls of functions of the program, which run before it."""
-        lifting = _Lifting(self)
+        lifting = _Lifting(self, node)
         made = lifting.visit(copied(node))
         return made if lifting.calls else node
 
-    def function_of(self, node: ast.Call) -> FunctionType | None:
-        """The function of the program that a call calls, by its name; None if it is something else."""
-        if isinstance(node.func, ast.Name) and node.func.id in self.names:
-            value = self.names.get(node.func.id)
-            function = value.value if isinstance(value, Known) else None
-        elif isinstance(node.func, ast.Attribute) and not isinstance(self.value(node.func.value), Known):
-            return None
-        else:
-            found = self.value(node.func)
-            function = found.value if isinstance(found, Known) else None
-        if self.prefix and isinstance(node.func, ast.Name) and node.func.id in self.names:
-            return None
+    def callee_of(self, node: ast.Call) -> Callee | None:
+        """The function of the program that a call calls; None if it is something else."""
+        first, found = self._called(node.func)
+        named: dict[str, Value] = {}
+        while isinstance(found, Known) and found.path and type(found.value) is partial:
+            args, keywords = (self.part(found, Step("partial", one), node) for one in ("args", "keywords"))
+            assert isinstance(args, Known) and isinstance(keywords, Known)
+            parts = (self.part(args, Step("item", k), node) for k in range(self.length(args, node)))
+            first = (*parts, *first)
+            self.length(keywords, node)
+            named = {name: self.part(keywords, Step("item", name), node) for name in keywords.value} | named
+            found = self.part(found, Step("partial", "func"), node)
+        if isinstance(found, Known) and type(found.value) is MethodType:
+            owner, found = self._unbound(found, node)
+            first = (*owner, *first)
+        elif isinstance(found, Known) and found.path and type(found.value) is not FunctionType:
+            call = at(found.value, Step("special", "__call__"))
+            if call is not None and type(call.value) is FunctionType:
+                self.note(Read(found.path, Step("special", "__call__"), call.value, False))
+                first, found = (found, *first), self.of_object(call.value)
+        function = found.value if isinstance(found, Known) else None
         if type(function) is not FunctionType or function in book.RULES or function in book.MUTATING:
             return None
-        if function.__code__.co_freevars or is_library(function.__code__.co_filename, function.__module__ or ""):
+        if is_library(function.__code__.co_filename, function.__module__ or ""):
             return None
-        return function
+        assert isinstance(found, Known)
+        return Callee(function, found, first, named)
 
-    def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
-        """Read the body of a function for one call of it; what it returns."""
+    def _called(self, node: ast.expr) -> tuple[tuple[Value, ...], Value | None]:
+        """What a call calls, after the object or the class of a method; None if it is no known object."""
+        if isinstance(node, ast.Name) and node.id not in self.names:
+            return (), self.value(node)
+        if not isinstance(node, ast.Attribute):
+            return (), self.object_at(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
+        if isinstance(node.value, ast.Call) and not node.value.args and self.known(node.value.func) is super:
+            return self._method_of_super(node)
+        base = self.object_at(node.value)
+        if base is None:
+            return (), None
+        step, is_class = self.step_of(base, node), isinstance(base.value, type)
+        found = at(base.value, step) if base.path or is_class else None
+        kind = None if found is None or found.is_own else type(found.value)
+        if found is None or kind not in (FunctionType, staticmethod, classmethod):
+            return (), self.value(node)
+        self.note(Read(base.path or referred(base.value), step, found.value, False))
+        return self._method(base, found.value, is_bound=not is_class)
+
+    def _method(self, base: Known, entry: Any, is_bound: bool) -> tuple[tuple[Value, ...], Value]:
+        """The first arguments and the function of what a class has under a name."""
+        if type(entry) is FunctionType:
+            return (base,) if is_bound else (), self.of_object(entry)
+        owner = base if isinstance(base.value, type) else Known(type(base.value))
+        return (owner,) if type(entry) is classmethod else (), self.of_object(entry.__func__)
+
+    def _method_of_super(self, node: ast.Attribute) -> tuple[tuple[Value, ...], Value]:
+        """A method that `super()` finds, for the first parameter of the method that is read."""
+        kind, first = self.names.get("__class__"), self.names.get(FIRST)
+        base = self.names.get(first.value) if isinstance(first, Known) else None
+        if not (isinstance(kind, Known) and isinstance(base, Known)):
+            self.refuse("a call of super", node)
+        step = Step("super", (kind.value, self.step_of(base, node).key))
+        found = at(base.value, step)
+        if found is None or type(found.value) not in (FunctionType, staticmethod, classmethod):
+            self.refuse(f"a call of {node.attr} of super", node)
+        self.note(Read(base.path or referred(base.value), step, found.value, False))
+        return self._method(base, found.value, is_bound=True)
+
+    def getter_of(self, node: ast.Attribute) -> Callee | None:
+        """The function of a property."""
+        base = self.object_at(node.value)
+        if base is None or not base.path:
+            return None
+        step = self.step_of(base, node)
+        found = at(base.value, step)
+        if found is None or type(found.value) is not property or found.is_own:
+            return None
+        self.note(Read(base.path, step, found.value, False))
+        getter = self.of_object(found.value.fget)
+        if type(found.value.fget) is not FunctionType or not isinstance(getter, Known):
+            self.refuse(f"the attribute {node.attr}, which may be computed", node)
+        return Callee(found.value.fget, getter, (base,), {})
+
+    def _unbound(self, method: Known, node: ast.AST) -> tuple[tuple[Value, ...], Value]:
+        """The object of a method, and its function."""
+        if not method.path:
+            return (Known(method.value.__self__),), self.of_object(method.value.__func__)
+        return (self.part(method, Step("bound", "__self__"), node),), self.part(method, Step("bound", "__func__"), node)
+
+    def inlined(self, callee: Callee, node: ast.Call, earlier: Sequence[ast.expr]) -> Value:
+        """Read the body of a function for one call of it; what it returns.
+
+        It may not write what `earlier` expressions read: Python evaluates them before the call, and C after it.
+        """
+        function = callee.function
         definition = self._definition(function, node)
-        self.read.append(Read(referred(function), "__code__", function.__code__))
-        if self.calling >= _DEEP:
+        if not callee.known.path:
+            self.note(Read(referred(function), Step("code"), function.__code__))
+        if len(self.callers) >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
-        values = self._arguments(function, definition, node)
-        scope = self.names, self.prefix, self.look, self.globals
-        self.scopes.append(self.names)
+        values = self._arguments(callee, definition, node)
+        scope = self.prefix, self.callers, self.look, self.globals, self.code, self.fixed
         names = function.__globals__
 
         own = frozenset(function.__code__.co_varnames)
@@ -93,16 +209,20 @@ class Calls(Assigning):
                 return getattr(builtins, name)
             self.refuse(f"{name} is not bound", node)
 
-        first = len(self.out)
-        self.prefix += f".{node.lineno}.{node.col_offset}."
-        self.names, self.look, self.globals = {}, look, names
-        self.calling += 1
+        free = {name: self.part(callee.known, Step("free", name), node) for name in self._free_variables(function)}
+        first, before = len(self.out), dict(self.names)
+        self.callers = [*self.callers, self.prefix]
+        self.prefix += f".{_place(node)}{self.copy}."
+        self.names = {name if name in self.slot_names else f"/{name}": one for name, one in self.names.items()}
+        self.look, self.globals, self.code = look, names, definition.code
+        self.fixed = _bound_once(definition.node, values)
         for one in sorted(self.flagged):
             if one.startswith(self.prefix):
                 self.variables[bound_flag(one)] = "b"
                 self.block.append(Assign(bound_flag(one), Const("b", False)))
-        for name, value in values.items():
+        for name, value in (free | values).items():
             self.bind(name, value)
+        self.names[FIRST] = Known(next(iter(values), ""))
         self.out.append(Block(node.lineno, self.block))
         self.block = []
         try:
@@ -110,54 +230,108 @@ class Calls(Assigning):
         except NotCompiled as error:
             error.file = error.file or function.__code__.co_filename
             raise
-        self.calling -= 1
-        inner = self.prefix
-        self.names, self.prefix, self.look, self.globals = scope
-        self.scopes.pop()
+        finally:
+            inner = self.prefix
+            self.prefix, self.callers, self.look, self.globals, self.code, self.fixed = scope
+        self.names = {
+            name.removeprefix("/"): one
+            for name, one in self.names.items()
+            if name in self.slot_names or name.startswith("/")
+        }
         self.block = outer
         self.line = node.lineno
-        if not may_write and _writes(self.out[first:], inner):
-            self.refuse(f"a call in an expression of {function.__name__}, which writes arrays", node)
+        shown = {one.array for one in before.values() if isinstance(one, Elements)}
+        changed = {name for name in self.slot_names if not _alike(self.names.get(name), before.get(name))}
+        for name in _written(self.out[first:]):
+            if name in self.arrays and (name in shown or not name.startswith(inner)):
+                changed.add(self.arrays[name].memory)
+            elif name in self.slot_names:
+                changed.add(name)
+        if changed and any(not changed.isdisjoint(self._read_by(one)) for one in earlier):
+            self.refuse(f"a call in an expression of {function.__name__}, which writes what the expression reads", node)
         return result
 
-    def _definition(self, function: FunctionType, node: ast.Call) -> ast.FunctionDef:
-        code = function.__code__
+    def _read_by(self, node: ast.expr) -> set[str]:
+        """The slots and the memory that a variable, or a slot, is or shows."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            base = self.object_at(node.value)
+            if base is None:
+                return set()
+            name = self.slots.get((*base.path, self.step_of(base, node)), "")
+        return {name} | self._memory_of(self.names.get(name))
+
+    def _memory_of(self, value: Value | None) -> set[str]:
+        """The memory that a value is computed from."""
+        if isinstance(value, Several):
+            return set().union(*map(self._memory_of, value.items))
+        if isinstance(value, Elements):
+            return {*(self.arrays[one].memory for one in read_by(value) if one in self.arrays), *value.shared}
+        parts = value.expr.walk() if isinstance(value, Number) else ()
+        return {self.arrays[one.array].memory for one in parts if isinstance(one, Load)}
+
+    def _free_variables(self, function: FunctionType) -> tuple[str, ...]:
+        """The names of a function's free variables, none of which the loop binds."""
+        names = function.__code__.co_freevars
+        if not self.bound_cells.isdisjoint(names):
+            self.refuse(f"a call of {function.__name__}, which reads a variable that the loop binds")
+        return names
+
+    def _definition(self, function: FunctionType, node: ast.Call) -> Definition:
         try:
-            tree = statement_of(code, function.__globals__).statement.tree
+            statement, code = source_of(function.__code__, function.__globals__)
         except Unread as reason:
             self.refuse(f"a call of {function.__name__}, which is not read: {reason}", node)
-        for one in ast.walk(tree):
+        for one in ast.walk(statement.tree):
             if not isinstance(one, ast.FunctionDef) or one.name != code.co_name:
                 continue
             if code.co_firstlineno in (one.lineno, *(other.lineno for other in one.decorator_list)):
-                return one
+                return Definition(one.name, one.args, one.body, one, code)
+        lambdas = [
+            one for one in ast.walk(statement.tree) if isinstance(one, ast.Lambda) and one.lineno == code.co_firstlineno
+        ]
+        if code.co_name == "<lambda>" and len(lambdas) == 1:
+            found = lambdas[0]
+            body: list[ast.stmt] = [ast.copy_location(ast.Return(found.body), found.body)]
+            return Definition(code.co_name, found.args, body, found, code)
         self.refuse(f"a call of {function.__name__}", node)
 
-    def _arguments(self, function: FunctionType, definition: ast.FunctionDef, node: ast.Call) -> dict[str, Value]:
+    def _arguments(self, callee: Callee, definition: Definition, node: ast.Call) -> dict[str, Value]:
         """The values of the parameters."""
-        given = definition.args
-        if given.vararg or given.kwarg or given.kwonlyargs or any(isinstance(one, ast.Starred) for one in node.args):
-            self.refuse(f"a call of {function.__name__} with * or keywords only", node)
-        parameters = [one.arg for one in (*given.posonlyargs, *given.args)]
-        if len(node.args) > len(parameters):
+        given, function = definition.args, callee.function
+        if given.vararg or given.kwarg or any(isinstance(one, ast.Starred) for one in node.args):
+            self.refuse(f"a call of {function.__name__} with *", node)
+        by_place = [one.arg for one in (*given.posonlyargs, *given.args)]
+        by_name = [one.arg for one in (*given.args, *given.kwonlyargs)]
+        if len(callee.first) + len(node.args) > len(by_place):
             self.refuse(f"a call of {function.__name__} with too many arguments", node)
-        values = {name: self.value(one) for name, one in zip(parameters, node.args, strict=False)}
+        values = dict(zip(by_place, (*callee.first, *map(self.value, node.args)), strict=False))
         for one in node.keywords:
-            if one.arg is None or one.arg not in parameters or one.arg in values:
+            if one.arg not in by_name or one.arg in values:
                 self.refuse(f"a call of {function.__name__} with such keywords", node)
             values[one.arg] = self.value(one.value)
-        defaults = function.__defaults__ or ()
-        for name, default in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
+        for name, value in callee.named.items():
+            if name not in by_name:
+                self.refuse(f"a call of {function.__name__} with such keywords", node)
+            values.setdefault(name, value)
+        for name in dict.fromkeys((*by_place, *by_name)):
             if name not in values:
-                self.read.append(Read(referred(function), "__defaults__", defaults))
-                values[name] = self.of_object(default)
-        if len(values) < len(parameters):
-            self.refuse(f"a call of {function.__name__} with too few arguments", node)
-        return {name: values[name] for name in parameters}
+                values[name] = self._default(callee, name, node)
+        return values
 
-    def _body(self, definition: ast.FunctionDef) -> Value:
+    def _default(self, callee: Callee, name: str, node: ast.Call) -> Value:
+        function, step = callee.function, Step("default", name)
+        found = at(function, step)
+        if found is None:
+            self.refuse(f"a call of {function.__name__} with too few arguments", node)
+        if callee.known.path:
+            return self.part(callee.known, step, node)
+        self.note(Read(referred(function), step, found.value))
+        return self.of_object(found.value)
+
+    def _body(self, definition: Definition) -> Value:
         """Read the statements of a function; what it returns."""
-        for one in _without_returns(definition.body, definition):
+        for one in _without_returns(definition.body, definition.node):
             self.statement(one)
         result = self.names[RESULT]
         if isinstance(result, Known) and isinstance(result.value, str) and result.value.startswith(RESULT):
@@ -165,13 +339,16 @@ class Calls(Assigning):
             return Several(tuple(self._returned(f"{RESULT}{number}", definition) for number in range(count)))
         return self._returned(RESULT, definition)
 
-    def _returned(self, name: str, definition: ast.FunctionDef) -> Value:
+    def _returned(self, name: str, definition: Definition) -> Value:
         value = self.names[name]
         if isinstance(value, Unbound):
-            self.refuse(f"{definition.name} does not return the same kind of thing each time", definition)
-        if isinstance(value, Elements) and value.array is not None and value.array.startswith(self.prefix):
-            # The function's own array ends with it. The caller binds a copy.
-            return Elements(value.kind, value.extents, value.at)
+            self.refuse(f"{definition.name} does not return the same kind of thing each time", definition.node)
+        if isinstance(value, Elements) and (value.array or "").startswith(self.prefix) and not value.shared:
+            kept = [one for one in self.names if one.startswith(("/", RESULT)) or one in self.slot_names]
+            others = [self.names[one] for one in kept if one != name]
+            if not any(isinstance(one, Elements) and value.array in (one.array, *one.shared) for one in others):
+                # Nothing else shows the function's own array, which ends with it. The caller binds a copy.
+                return Elements(value.kind, value.extents, value.at)
         return value
 
 
@@ -200,31 +377,54 @@ def _results(node: ast.Return) -> list[ast.stmt]:
 class _Lifting(ast.NodeTransformer):
     """Puts names in the place of calls, in the order in which Python evaluates them."""
 
-    def __init__(self, reader: Calls) -> None:
+    def __init__(self, reader: Calls, node: ast.AST) -> None:
         self.reader = reader
         self.calls = 0
+        self.results: list[ast.expr] = []
+        self.leaves = _leaves(node)
         self.whole: ast.expr | None = None
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         self.whole = node.value
         return self.generic_visit(node)
 
-    visit_Assign = visit_Expr  # type: ignore[assignment]
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        # Python evaluates the value before the targets.
+        self.whole = node.value
+        self.leaves = _leaves(node.value)
+        value = self.visit(node.value)
+        self.results += self.leaves
+        self.leaves = [leaf for one in node.targets for leaf in _leaves(one)]
+        node.targets, node.value = [self.visit(one) for one in node.targets], value
+        return node
 
     def visit_Call(self, node: ast.Call) -> Any:
         is_whole = node is self.whole
-        node = ast.copy_location(
-            ast.Call(node.func, [self.visit(one) for one in node.args], [self.visit(one) for one in node.keywords]),
-            node,
-        )
-        function = self.reader.function_of(node)
-        if function is None:
-            return node
+        function, args = self.visit(node.func), [self.visit(one) for one in node.args]
+        made = ast.Call(function, args, [self.visit(one) for one in node.keywords])
+        node = ast.copy_location(made, node)
+        callee = self.reader.callee_of(node)
+        return node if callee is None else self._called(callee, node, is_whole)
+
+    def _called(self, callee: Callee, node: ast.Call, is_whole: bool) -> ast.expr:
         self.calls += 1
-        value = self.reader.inlined(function, node, may_write=is_whole)
-        name = f".call.{node.lineno}.{node.col_offset}"
+        value = self.reader.inlined(callee, node, () if is_whole else [*self.results, *self._before(node)])
+        name = f".call.{_place(node)}{self.reader.copy}"
         self.reader.names[name] = value
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
+        self.results.append(ast.copy_location(ast.Name(name, ast.Load()), node))
+        return self.results[-1]
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        node.value = self.visit(node.value)
+        getter = self.reader.getter_of(node) if isinstance(node.ctx, ast.Load) else None
+        if getter is None:
+            return node
+        return self._called(getter, ast.copy_location(ast.Call(node, [], []), node), is_whole=False)
+
+    def _before(self, node: ast.Call) -> list[ast.expr]:
+        """The variables, attributes and items of the statement that lie before a call."""
+        place = node.lineno, node.col_offset
+        return [one for one in self.leaves if (one.lineno, one.col_offset) < place]
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         # What may not be evaluated stays as it is.
@@ -237,12 +437,36 @@ class _Lifting(ast.NodeTransformer):
         return node
 
 
-def _writes(out: list[Stmt], prefix: str) -> bool:
-    """Whether statements write into memory that is not of a function alone."""
+def _leaves(node: ast.AST) -> list[ast.expr]:
+    """The variables, attributes and items in a statement or an expression."""
+    return [one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript))]
+
+
+def _place(node: ast.AST) -> str:
+    """The position of an expression. Those that begin at one place end at several."""
+    return ".".join(str(getattr(node, name, 0)) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+
+
+def _alike(one: Value | None, other: Value | None) -> bool:
+    return one is other or (one is not None and other is not None and alike(one, other))
+
+
+def _bound_once(function: ast.AST, parameters: Iterable[str]) -> frozenset[str]:
+    """The local variables of a function that are bound in one place."""
+    found = Counter([*parameters])
+    found.update(one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    return frozenset(name for name, count in found.items() if count == 1)
+
+
+def _written(out: list[Stmt]) -> set[str]:
+    """The arrays and variables that statements write."""
+    found: set[str] = set()
     for one in out:
         for value in vars(one).values():
-            if isinstance(value, list) and _writes([x for x in value if isinstance(x, Stmt)], prefix):
-                return True
-        if isinstance(one, (Store, Each)) and not one.array.startswith(prefix):
-            return True
-    return False
+            if isinstance(value, list):
+                found |= _written([x for x in value if isinstance(x, Stmt)])
+        if isinstance(one, (Store, Each)):
+            found.add(one.array)
+        elif isinstance(one, Assign):
+            found.add(one.name)
+    return found

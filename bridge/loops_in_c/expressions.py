@@ -5,27 +5,29 @@ from __future__ import annotations
 import ast
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.arithmetic import Arithmetic
-from bridge.loops_in_c.attributes import is_plain
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
 from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS, OF_PYTHON, holding, is_float, is_integer
+from bridge.loops_in_c.objects import ABSENT, Found, Path, Step, at, bound, is_variable, kind_of
 from bridge.loops_in_c.values import (
     ONE,
     Elements,
     Items,
     Known,
+    NotConstant,
     Number,
     Several,
     Unbound,
+    Undescribed,
     Value,
     chosen_weak,
     converted,
@@ -51,16 +53,19 @@ class Read(NamedTuple):
 
     Attributes
     ----------
-    of : a reference to the object whose attribute it is, or the variable that holds it; the globals of a function that
-        is called; None for the globals of the loop's own function.
-    name : the name of the attribute, or of the global variable or builtin.
-    value : what that was, or its class, if the loop may also run with another object `of_class`.
+    of : a reference to the object of which it is a part, or the path to that; the globals of a function that is
+        called; None for the globals of the loop's own function.
+    name : the step to the part, or the name of the global variable or builtin.
+    value : what that was.
+    is_own : whether the object itself holds it, not its class.
+    kind : its `kind_of`, if the loop may also run with another object of that; then there is no `value`.
     """
 
-    of: Callable[[], Any] | str | dict[str, Any] | None
-    name: str
-    value: Any
-    of_class: bool = False
+    of: Callable[[], Any] | Path | dict[str, Any] | None
+    name: Step | str
+    value: Any = None
+    is_own: bool = True
+    kind: tuple[Any, ...] = ()
 
 
 def referred(thing: Any, then: Callable[[Any], Any] | None = None) -> Callable[[], Any]:
@@ -79,14 +84,18 @@ class Expressions(Arithmetic):
     names : what the variables of the program stand for.
     read : objects that the program reads and does not assign.
     globals : those of the function that is called, whose body is read; None outside of such.
-    sets_attributes : whether the loop sets attributes of objects.
+    code : the code object of the function whose body is read, as it is written.
+    slots : the names of the slots that have been described, by the paths to them.
+    root_of : a name for an object that no variable leads to; `Undescribed` if that is new.
     """
 
     names: dict[str, Value]
-    read: list[Read]
+    read: dict[Any, Read]
     look: Callable[[str], Any]
+    slots: Mapping[Path, str]
+    root_of: Callable[[Any], str]
     globals: dict[str, Any] | None = None
-    sets_attributes: bool = False
+    code: CodeType
 
     def known(self, node: ast.expr) -> Any:
         """The object that an expression names, if it is known; else None."""
@@ -125,9 +134,15 @@ class Expressions(Arithmetic):
                 self.check(Var("b", found.flag))
                 return replace(found, flag=None)
             return found
+        if name.startswith("__") and name not in self.code.co_names and not name.endswith("__"):
+            self.refuse(f"{name}, which has another name in a class", node)
         value = self.look(name)
-        self.read.append(Read(self.globals, name, value))
+        self.note(Read(self.globals, name, value))
         return self.of_object(value)
+
+    def note(self, read: Read) -> None:
+        """Note what the loop reads and does not assign."""
+        self.read[read.of if isinstance(read.of, tuple) else id(read.of), read.name] = read
 
     def of_object(self, value: Any) -> Value:
         if isinstance(value, bool):
@@ -138,23 +153,43 @@ class Expressions(Arithmetic):
             return Number(Const(BY_TYPE[type(value)], value.item()), False)
         if isinstance(value, float):
             return Number(Const("f", float(value)), not isinstance(value, np.generic))
-        return Known(value)
+        has_parts = kind_of(value) and (type(value) is not FunctionType or value.__closure__)
+        return Known(value, (self.root_of(value),) if has_parts else ())
+
+    def part(self, base: Known, step: Step, node: ast.AST) -> Value:
+        """A part of an object: a slot, or something that is known."""
+        path = (*base.path, step)
+        if path in self.slots:
+            name = self.slots[path]
+            if name not in self.names:
+                self.refuse(f"{name} is not bound", node)
+            return self._of_Name(ast.copy_location(ast.Name(name, ast.Load()), node))
+        found = at(base.value, step)
+        if found is None or found.value is ABSENT or self._is_computed(found):
+            self.refuse(f"the {step.kind} {step.key}, which may be computed", node)
+        if not base.path:
+            self.note(Read(referred(base.value), step, found.value, found.is_own))
+            return self.of_object(found.value)
+        value = bound(base.value, found)
+        if is_variable(value):
+            raise Undescribed(path)
+        if type(value) is MethodType and not found.is_own:
+            self.note(Read(base.path, step, found.value, False))
+            return Known(value, path)
+        kind = kind_of(value)
+        self.note(Read(base.path, step, None if kind else value, found.is_own, kind))
+        return Known(value, path) if kind else self.of_object(value)
+
+    def _is_computed(self, found: Found) -> bool:
+        """Whether what a class has is a descriptor, and not a function."""
+        return not found.is_own and hasattr(type(found.value), "__get__") and type(found.value) is not FunctionType
 
     def _of_Attribute(self, node: ast.Attribute) -> Value:
         base = self.value(node.value)
         if isinstance(base, Known):
             if base.value is np.add and node.attr == "at":
                 return Known(functions.ADD_AT)
-            if self.sets_attributes and type(base.value) is not ModuleType:
-                self.refuse(f"the attribute {node.attr}, in a loop that sets attributes", node)
-            if not is_plain(base.value, node.attr):
-                self.refuse(f"the attribute {node.attr}, which may be computed", node)
-            value = getattr(base.value, node.attr)
-            if base.variable and is_instance(value):
-                self.read.append(Read(base.variable, node.attr, type(value), True))
-                return Known(value, f"{base.variable}.{node.attr}")
-            self.read.append(Read(base.variable or referred(base.value), node.attr, value))
-            return self.of_object(value)
+            return self.part(base, self.step_of(base, node), node)
         if isinstance(base, Elements):
             if node.attr == "shape":
                 return Several(tuple(Number(one) for one in base.extents))
@@ -183,12 +218,43 @@ class Expressions(Arithmetic):
             if not -len(base.items) <= index.value < len(base.items):
                 self.refuse("an index of a tuple that is out of range", node)
             return base.items[int(index.value)]
+        if isinstance(base, Known) and base.path:
+            return self.part(base, self.step_of(base, node), node)
         if not isinstance(base, Elements):
             self.refuse("an item of this", node)
         found = self.item(base, node.slice)
         if isinstance(found, Expr):
             return Number(found, False)
         return found
+
+    def step_of(self, base: Known, node: ast.Attribute | ast.Subscript) -> Step:
+        """The step to an attribute, or to an item of a dictionary or a list."""
+        if isinstance(node, ast.Attribute):
+            return Step("attribute", self._plain_name(node.attr))
+        key = self.value(node.slice)
+        if isinstance(key, Number) and isinstance(key.expr, Const) and key.expr.kind == "i":
+            number = int(key.expr.value)
+            is_from_end = number < 0 and type(base.value) is not dict
+            return Step("item", number + self.length(base, node) if is_from_end else number)
+        if isinstance(key, Known) and type(key.value) is str:
+            return Step("item", key.value)
+        raise NotConstant("an item of this, at a key that is not known", node.lineno)
+
+    def _plain_name(self, name: str) -> str:
+        """The name of an attribute. A class adds its name to those that begin with two underscores."""
+        names = self.code.co_names
+        if not name.startswith("__") or name.endswith("__") or name in names:
+            return name
+        found = [one for one in names if one.startswith("_") and one.endswith(name)]
+        return found[0] if len(found) == 1 else self.refuse(f"the attribute {name}, which has another name in a class")
+
+    def length(self, base: Known, node: ast.AST) -> int:
+        """The length of a list or a tuple."""
+        found = at(base.value, Step("length"))
+        if found is None or not base.path:
+            self.refuse("the length of this", node)
+        self.note(Read(base.path, Step("length"), found.value))
+        return int(found.value)
 
     def _of_UnaryOp(self, node: ast.UnaryOp) -> Value:
         value = self.value(node.operand)
@@ -374,6 +440,8 @@ class Expressions(Arithmetic):
                 return cast(Value, self.item(one, ast.Slice(step=ast.Constant(-1))))
             case "len", (Elements() as one,):
                 return Number(one.extents[0])
+            case "len", (Known() as one,):
+                return Number(Const("i", self.length(one, node)))
             case (("min" | "max"), (Number() as one, Number() as other, *others)):
                 found = self._extremum(name, one, other, node)
                 return self._call(name, (found, *others), node) if others else found
@@ -455,9 +523,3 @@ def _as_pythons(value: Value) -> Value:
     if not isinstance(value, Number) or value.expr.kind in OF_PYTHON:
         return value
     return Number(converted(value.expr, "f"))
-
-
-def is_instance(value: Any) -> bool:
-    """Whether only the attributes of an object matter to a loop."""
-    kinds = type, FunctionType, ModuleType
-    return type(value).__dictoffset__ != 0 and not isinstance(value, kinds) and not functions.name_of(value)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.ir import Block, Check, Const, Expr, Op
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Value
+from bridge.loops_in_c.objects import Step, at
+from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Several, Value
 
 Item = Callable[[ast.expr], ast.expr]
 
@@ -63,10 +64,12 @@ class Iterating(Calls):
         start, stop = self.let(start), self.let(stop)
         length = self.integer("sub", stop, start) if step.value > 0 else self.integer("sub", start, stop)
         size = abs(int(step.value))
+        is_nonneg = self.is_nonneg(start) if step.value > 0 else self._ends_above(call)
+        if isinstance(length, Const):
+            return Counts(self.hold(start), Const("i", max(-(-length.value // size), 0)), step, is_nonneg)
         if size > 1:
             more = self.integer("add", length, Const("i", size - 1))
             length = Op("i", "floordiv", (more, Const("i", size)))
-        is_nonneg = self.is_nonneg(start) if step.value > 0 else self._ends_above(call)
         return Counts(self.hold(start), self.hold(Op("i", "max", (length, ZERO))), step, is_nonneg)
 
     def _ends_above(self, call: ast.Call) -> bool:
@@ -100,6 +103,27 @@ class Iterating(Calls):
             self.refuse("a loop over something else than ranges and arrays", node)
         count = self._named(node, "count", lambda: Number(value.extents[0]))
         return count, lambda k: ast.Subscript(over, k, ast.Load())
+
+    def listed(self, node: ast.expr) -> list[Value] | None:
+        """The items of a list or a tuple of objects, also enumerated or next to those of others; None of another."""
+        if not isinstance(node, ast.Call):
+            base = self.object_at(node)
+            is_list = base is not None and base.path and type(base.value) is not dict
+            if base is None or not is_list or at(base.value, Step("length")) is None:
+                return None
+            return [self.part(base, Step("item", number), node) for number in range(self.length(base, node))]
+        function = self.known(node.func) if isinstance(node.func, ast.Name) else None
+        if function is not zip and (function not in (enumerate, reversed) or node.keywords or len(node.args) != 1):
+            return None
+        found = [one for one in map(self.listed, node.args) if one is not None]
+        if len(found) < len(node.args) or not found:
+            return None
+        if function is reversed:
+            return found[0][::-1]
+        columns = [list(map(self.of_object, range(len(found[0])))), found[0]] if function is enumerate else found
+        if len({len(one) for one in columns}) > 1 and [ast.unparse(one) for one in node.keywords] != ["strict=False"]:
+            self.refuse("a loop over lists of several lengths", node)
+        return [Several(row) for row in zip(*columns, strict=False)]
 
     def _of_several(self, function: Any, node: ast.Call) -> tuple[ast.expr, Item]:
         found = [self.items(one) for one in (node.args if function is zip else node.args[:1])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 from bridge.loops_in_c.blocks import SMALL
@@ -16,6 +17,7 @@ from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.iterating import Counts, Iterating
+from bridge.loops_in_c.objects import Path
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
@@ -23,6 +25,7 @@ from bridge.loops_in_c.values import (
     Elements,
     Known,
     NotCompiled,
+    NotConstant,
     Number,
     Unbound,
     Value,
@@ -31,6 +34,9 @@ from bridge.loops_in_c.values import (
     in_variable,
 )
 from bridge.source.nodes import copied
+
+_COPIES = 64
+"""How many copies of its body loops over lists of objects may become, with the loops around them."""
 
 
 class Reader(Iterating):
@@ -41,6 +47,8 @@ class Reader(Iterating):
     live : what the names hold when the loop begins: numbers as kinds, arrays as `Array`s, others as `Known`.
     arrays : the arrays among them.
     look : what a name is that the function does not assign: a global, a builtin.
+    slots, root_of, code : see `Expressions`.
+    bound_cells : see `Calls`.
     not_negative : names of integers that are known not to be negative.
     examples : shapes of the arrays, and values of numbers.
     """
@@ -50,11 +58,19 @@ class Reader(Iterating):
         live: Mapping[str, str | Array | Known],
         arrays: Mapping[str, Array],
         look: Callable[[str], Any],
+        slots: Mapping[Path, str],
+        root_of: Callable[[Any], str],
+        code: CodeType,
+        bound_cells: frozenset[str] = frozenset(),
         not_negative: frozenset[str] = frozenset(),
         examples: tuple[Mapping[str, tuple[int, ...]], Mapping[str, Any]] = ({}, {}),
     ) -> None:
         self.live, self.first_arrays, self.first_look = live, arrays, look
         self.not_negative, self.first_examples = not_negative, examples
+        self.slots, self.slot_names, self.root_of = slots, frozenset(slots.values()), root_of
+        self.first_code = code
+        self.bound_cells = bound_cells
+        self.stored: dict[str, None] = {}
         self.flagged: set[str] = set()
         self.typed: set[str] = set()
         self.given: set[str] = set()
@@ -63,7 +79,7 @@ class Reader(Iterating):
         self.unordered: set[str] = set()
         self.gapped: set[str] = set()
         self.longer: set[tuple[str, int]] = set()
-        self.read: list[Read] = []
+        self.read: dict[Any, Read] = {}
         self.block: list[Stmt] = []
 
     def program(self, loop: ast.For | ast.While) -> Program:
@@ -84,11 +100,13 @@ class Reader(Iterating):
         self.names: dict[str, Value] = {}
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
-        self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
-        self.read, self.callbacks, self.inside_of = [], [], {}
+        self.prefix, self.look, self.globals, self.code = "", self.first_look, None, self.first_code
+        self.fixed: frozenset[str] = frozenset()
+        self.copy, self.copies = "", 1
+        self.read, self.callbacks, self.inside_of = {}, [], {}
         self.shapes, self.examples = (dict(one) for one in self.first_examples)
-        self.scopes, self.after = [], []
-        self.assigned = _assigned(loop)
+        self.callers, self.after = [], []
+        self.assigned = _assigned(loop) | self.stored.keys()
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
         self.fresh = 0
@@ -138,16 +156,18 @@ class Reader(Iterating):
         self.after = []
         self.block = outer
 
-    def _attempt(self, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-        """Read something in another way if it is refused in the first."""
-        names, out, block = dict(self.names), list(self.out), self.block
+    def _attempt(
+        self, first: Callable[[], Any], second: Callable[[], Any], reason: type[NotCompiled] = NotCompiled
+    ) -> Any:
+        """Read something in another way if it is refused in the first, for this class of reasons."""
+        names, out, block, copy = dict(self.names), list(self.out), self.block, (self.copy, self.copies)
         try:
             return first()
-        except NotCompiled:
-            self.names.clear()
-            self.names.update(names)
+        except reason:
+            self.names = names
             self.out[:] = out
             self.block = block
+            self.copy, self.copies = copy
             return second()
 
     def condition(self, node: ast.expr) -> Expr:
@@ -297,17 +317,41 @@ class Reader(Iterating):
         if isinstance(target, ast.Name) and target.id not in _assigned(ast.Module(node.body, [])):
             counts = self.counts(node.iter)
             if counts is not None:
-                self._counted(node, target.id, counts, node.body)
+                self._attempt(
+                    lambda: self._counted(node, target.id, counts, node.body),
+                    lambda: self._unrolled(node, _numbers(counts, node)),
+                    NotConstant,
+                )
                 return
+        listed = self.listed(node.iter)
+        if listed is not None:
+            self._unrolled(node, listed)
+            return
         count, item = self.items(node.iter)
         length = self.value(count).expr  # type: ignore[union-attr]
         name = f".turn.{node.lineno}.{node.col_offset}"
         first = self.taken(target, item(ast.Name(name, ast.Load())))
         self._counted(node, name, Counts(ZERO, length, ONE, True), [*first, *node.body])
 
+    def _unrolled(self, node: ast.For, items: Sequence[Value]) -> None:
+        """A loop over a list of objects: its body once for each."""
+        has_break = any(isinstance(one, ast.Break) for one in own_jumps(node.body))
+        if len(items) * self.copies > _COPIES or has_break:
+            self.refuse(f"a loop over a list, with a break or of more than {_COPIES} iterations", node)
+        flags = self._flags(node)
+        outer, self.copies = self.copy, self.copies * max(len(items), 1)
+        for number, item in enumerate(items):
+            self.copy = f"{outer}@{number}"
+            self.computed(node.lineno, lambda item=item: self.assign(node.target, item))  # type: ignore[misc]
+            if isinstance(item, Number) and isinstance(item.expr, Const) and isinstance(node.target, ast.Name):
+                self.names[node.target.id] = item
+            self.out += self.jumping(node.body, flags)
+        self.copy, self.copies = outer, self.copies // max(len(items), 1)
+        self.out += self.body(node.orelse)
+
     def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
         start, count, step, is_nonneg = counts
-        name = self.prefix + plain
+        name = self.own(plain)
         if self.kinds.setdefault(name, "i") != "i":
             self.refuse(f"{plain} is not always an integer", node)
         self.variables[name] = "i"
@@ -395,6 +439,14 @@ class Reader(Iterating):
     def _reset(self, flags: tuple[str, str], node: ast.stmt) -> None:
         if flags[0] in self.variables:
             self.out.append(Block(node.lineno, [Assign(flags[0], Const("b", False))]))
+
+
+def _numbers(counts: Counts, node: ast.stmt) -> list[Value]:
+    """What a range counts, if that is known."""
+    start, length, step, _ = counts
+    if not isinstance(start, Const) or not isinstance(length, Const) or length.value > _COPIES:
+        raise NotConstant("an item of a list, at a key that is not known", node.lineno)
+    return [Number(Const("i", start.value + k * step.value)) for k in range(int(length.value))]
 
 
 def _ways(node: Any) -> ast.If:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import pairwise
 from time import perf_counter
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,24 +17,27 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
-from bridge.loops_in_c.attributes import Chain, as_variables, chains, is_plain, values
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError, ForkSafeLock
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
-from bridge.loops_in_c.expressions import Read, is_instance, referred
+from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS
+from bridge.loops_in_c.objects import ABSENT, Path, Step, at, bound, is_same_kind, kind_of, text_of
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
-from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, Undescribed, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
-from bridge.source.looping import READER, SITES, Loop, Progress, bound
+from bridge.source import looping
+from bridge.source.finding import Unread
+from bridge.source.looping import READER, SITES, Loop, Progress
+from bridge.source.reading import source_of
 from bridge.source.targets import own, touched
 
 _SMALL = 1 << 31
@@ -47,23 +49,30 @@ class Compiled:
     """A loop that was compiled for values of certain types."""
 
     library: Library
-    names: dict[str, Number | Elements]
+    names: dict[str, Number | Elements | Known]
     written: list[str]
     read: list[Read]
+    stored: list[str]
     held: list[Any] = field(default_factory=list)
     exits: int = 0
 
 
 @dataclass
 class Site:
-    """One loop of the program, and what became of it: `count` times, it was compiled."""
+    """One loop of the program, and what became of it: `count` times, it was compiled.
+
+    Attributes
+    ----------
+    paths : the paths to slots, for each set of classes of the objects that the loop begins with.
+    roots : objects that no variable leads to, such as those of other modules, by the names of their paths.
+    """
 
     loop: Loop
     used: list[str]
     bound: set[str]
     swap: Swap | None
-    chains: dict[Chain, bool]
-    with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
+    paths: dict[Any, dict[Path, None]] = field(default_factory=dict)
+    roots: dict[str, Callable[[], Any]] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
     count: int = 0
 
@@ -83,6 +92,8 @@ _EXITS = 3
 """How often a compiled loop may stop before Python runs it from its beginning."""
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
+_PLACES = 400
+"""How many places of objects one loop reads or sets."""
 _lock = ForkSafeLock()
 
 
@@ -97,8 +108,8 @@ def site_of(number: int) -> Site:
 def _site(loop: Loop) -> Site:
     parts = [one for one in ast.iter_child_nodes(loop.node) if one not in loop.node.orelse]
     names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
-    assigned = set().union(*map(bound, parts))
-    return Site(loop, sorted(names), assigned, swap_of(loop.node), chains(loop.node))
+    assigned = set().union(*map(looping.bound, parts))
+    return Site(loop, sorted(names), assigned, swap_of(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -126,30 +137,17 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     names, own = frame.f_locals, _own_names(frame)
     for name in sorted(site.bound - own):
         raise NotCompiled(f"{name} is not a local variable, and it is assigned", site.node.lineno)
-    roots = {chain[0] for chain in site.chains}
-    held = {
-        name: names[name] if name in own else frame.f_globals.get(name)
-        for name in roots
-        if name in names or name not in own
-    }
-    attributes = values(site.chains, held)
-    for chain, is_set in site.chains.items():
-        if is_set and chain not in attributes:
-            raise NotCompiled(f"a store into {'.'.join(chain)}", site.node.lineno)
-    if attributes:
-        found = frozenset(attributes)
-        if found not in site.with_variables:
-            read_later = site.live | {".".join(chain) for chain in attributes}
-            loop = site.loop._replace(node=as_variables(site.node, found), live=read_later)
-            site.with_variables[found] = _site(loop)
-        site = site.with_variables[found]
-    live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
-    live |= {".".join(chain): ARRAYS.seen(one.value) for chain, one in attributes.items()}
+    live = {name: names[name] for name in site.used if name in names}
     for name in site.used:
-        if name not in own and name not in live and type(frame.f_globals.get(name)) in _VARY:
-            live[name] = ARRAYS.seen(frame.f_globals[name])
-    owners = {".".join(chain): one.owner for chain, one in attributes.items() if one.is_set}
-    return Beginning(context, site, live, iterable, frame, owners)
+        value = frame.f_globals.get(name)
+        if name not in own and name not in live and (type(value) in _VARY or _is_root(value)):
+            live[name] = value
+    return Beginning(context, site, live, iterable, frame)
+
+
+def _is_root(value: Any) -> bool:
+    """Whether a global variable may hold another object of the class when the loop runs again."""
+    return bool(kind_of(value)) and type(value) is not FunctionType
 
 
 class Beginning:
@@ -162,14 +160,13 @@ class Beginning:
         live: dict[str, Any],
         iterable: Any,
         frame: FrameType,
-        owners: Mapping[str, Any],
     ) -> None:
-        self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
-        self.owners = owners
+        self.context, self.site, self.iterable, self.frame = context, site, iterable, frame
+        self.begun = live
         if isinstance(iterable, range):
-            self.live = {**live, START: iterable.start, STOP: iterable.stop}
+            self.begun = {**live, START: iterable.start, STOP: iterable.stop}
         elif iterable is not None:
-            self.live = {**live, OVER: ARRAYS.seen(iterable)}
+            self.begun = {**live, OVER: iterable}
         self._describe()
 
     def is_ready(self) -> bool:
@@ -193,13 +190,14 @@ class Beginning:
         raise NotCompiled("arrays that it writes cannot be lent", self.site.node.lineno)
 
     def _describe(self) -> None:
-        """What the names hold: arrays with their memory, numbers, objects."""
+        """What the names and the slots hold: arrays with their memory, numbers, objects."""
+        self._find_slots()
         self.arrays: dict[str, Array] = {}
         self.values: dict[str, np.ndarray] = {}
         self.numbers: dict[str, Any] = {}
         self.objects: dict[str, Known] = {}
         kinds: dict[str, Any] = {}
-        key: list[Any] = []
+        key = self.slot_key
         memory: dict[Any, str] = {}
         plain = _overlapping(self.live)
         for name, value in self.live.items():
@@ -223,9 +221,9 @@ class Beginning:
                 key.append((name, kind))
             elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
-            elif is_instance(value):
-                self.objects[name] = Known(value, name)
-                key.append((name, "", id(kind)))
+            elif kind_of(value):
+                self.objects[name] = Known(value, self.paths.get(name, (name,)))
+                key.append((name, "", *map(id, kind_of(value))))
             else:
                 self.objects[name] = Known(value)
                 key.append((name, id(value)))
@@ -242,6 +240,49 @@ class Beginning:
         self.kinds: Mapping[str, Any] = {**kinds, **self.arrays, **self.objects}
         self.key = (*key, step, self.not_negative)
 
+    def _find_slots(self) -> None:
+        """The places of objects that the loop reads or sets."""
+        self.live = {name: ARRAYS.seen(value) for name, value in self.begun.items()}
+        roots = {name: reference() for name, reference in self.site.roots.items()}
+        self.live |= {name: value for name, value in roots.items() if value is not None}
+        classes = [(name, *map(id, kind_of(value))) for name, value in self.live.items() if kind_of(value)]
+        self.sought = self.site.paths.setdefault(tuple(classes), {})
+        self.slots: dict[Path, str] = {}
+        self.paths: dict[str, Path] = {}
+        self.places: dict[str, tuple[Any, Step]] = {}
+        self.slot_key: list[Any] = []
+        known: dict[Any, str] = {}
+        for path in self.sought:
+            owner = self._at(path[:-1])
+            found = None if owner is None else at(owner, path[-1])
+            if found is None:
+                continue
+            name = self.slots[path] = known.setdefault(found.place, text_of(path))
+            self.slot_key.append((text_of(path), name, found.is_own, found.is_settable, found.value is ABSENT))
+            self.paths.setdefault(name, path)
+            self.places[name] = owner, path[-1]
+            if found.value is not ABSENT:
+                self.live[name] = ARRAYS.seen(bound(owner, found))
+
+    def _at(self, path: Path) -> Any:
+        """The object at the end of a path; None if there is none."""
+        thing = self.live.get(path[0])
+        for step in path[1:]:
+            found = at(thing, step)
+            if found is None or found.value is ABSENT:
+                return None
+            thing = bound(thing, found)
+        return thing
+
+    def _root_of(self, thing: Any) -> str:
+        """The name for an object that no variable leads to."""
+        roots = self.site.roots
+        for name, reference in roots.items():
+            if reference() is thing:
+                return name
+        roots[f"@{len(roots)}"] = referred(thing)
+        raise Undescribed
+
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
         is_contiguous = value.flags.c_contiguous
@@ -256,23 +297,33 @@ class Beginning:
 
     def _compiled(self) -> Compiled:
         with _lock:
-            found = self.site.made.get(self.key)
-            if isinstance(found, Compiled) and not all(map(self._is_as_it_was, found.read)):
-                found = None
-            if found is None:
-                if self.site.count >= _MOST:
-                    raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
+            for _ in range(_PLACES):
                 try:
-                    found = self._make()
-                except NotCompiled as error:
-                    # An exception would keep what its frames hold.
-                    found = error.reason, error.line, error.file
-                except RecursionError:
-                    found = "the stack of calls has no room for reading it", self.site.node.lineno
-                except (CompilerError, OSError) as error:
-                    found = f"it could not be compiled: {error}", self.site.node.lineno
-                else:
-                    self._keep(found)
+                    return self._compiled_once()
+                except Undescribed as new:
+                    if new.path:
+                        self.sought[new.path] = None
+                    self._describe()
+            raise NotCompiled(f"it reads more than {_PLACES} attributes", self.site.node.lineno)
+
+    def _compiled_once(self) -> Compiled:
+        found = self.site.made.get(self.key)
+        if isinstance(found, Compiled) and not all(map(self._is_as_it_was, found.read)):
+            found = None
+        if found is None:
+            if self.site.count >= _MOST:
+                raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
+            try:
+                found = self._make()
+            except NotCompiled as error:
+                # An exception would keep what its frames hold.
+                found = error.reason, error.line, error.file
+            except RecursionError:
+                found = "the stack of calls has no room for reading it", self.site.node.lineno
+            except (CompilerError, OSError) as error:
+                found = f"it could not be compiled: {error}", self.site.node.lineno
+            else:
+                self._keep(found)
         if not isinstance(found, Compiled):
             raise NotCompiled(*found)
         return found
@@ -285,7 +336,7 @@ class Beginning:
             made.pop(key, None)
 
         compiled.held = [
-            referred(type(one.value) if one.variable else one.value, forget) for one in self.objects.values()
+            referred(part, forget) for one in self.objects.values() for part in kind_of(one.value) or (one.value,)
         ]
         made[key] = compiled
         self.site.count += 1
@@ -293,19 +344,17 @@ class Beginning:
     def _is_as_it_was(self, one: Read) -> bool:
         """Whether what was read when the loop was compiled is the same now."""
         try:
-            if isinstance(one.of, str):
-                name, *chain = one.of.split(".")
-                thing = reduce(getattr, chain, self.live[name])
-                if not is_plain(thing, one.name):
-                    return False
-                now = getattr(thing, one.name)
-                return type(now) is one.value if one.of_class else _same(now, one.value)
-            if callable(one.of):
-                return _same(getattr(one.of(), one.name), one.value)
-            names = self.frame.f_globals if one.of is None else one.of
-            return _same(_looked_up(one.name, names, self.site.node.lineno), one.value)
-        except (AttributeError, NotCompiled):
+            if one.of is None or isinstance(one.of, dict):
+                names = self.frame.f_globals if one.of is None else one.of
+                return _same(_looked_up(str(one.name), names, self.site.node.lineno), one.value)
+            thing = one.of() if callable(one.of) else self._at(one.of)
+            assert isinstance(one.name, Step)
+            found = at(thing, one.name)
+        except NotCompiled:
             return False
+        if found is None or found.is_own is not one.is_own:
+            return False
+        return is_same_kind(kind_of(found.value), one.kind) if one.kind else _same(found.value, one.value)
 
     def _make(self) -> Compiled:
         node = self.site.node if self.swap is None else self.swap.loop
@@ -326,17 +375,21 @@ class Beginning:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
             return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
 
+        cells = frozenset(self.site.bound.intersection((*frame.f_code.co_cellvars, *frame.f_code.co_freevars)))
+        code = _as_written(frame)
         shapes = {name: value.shape for name, value in self.values.items()}
-        reader = Reader(self.kinds, self.arrays, look, self.not_negative, (shapes, self.numbers))
-        reader.sets_attributes = bool(self.owners)
+        examples = shapes, self.numbers
+        reader = Reader(
+            self.kinds, self.arrays, look, self.slots, self._root_of, code, cells, self.not_negative, examples
+        )
         program = reader.program(node)
         outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        read = [one for one in reader.read if one.name != ".range"]
-        return Compiled(Library(program, plan), outputs, sorted(program.written), read)
+        read = [one for one in reader.read.values() if one.name != ".range"]
+        return Compiled(Library(program, plan), outputs, sorted(program.written), read, list(reader.stored))
 
     def _lend(self, found: Compiled) -> bool:
         """Replace plain arrays that the loop writes gradients into by Buffers. Returns whether there were any."""
@@ -359,9 +412,6 @@ class Beginning:
                     lent = True
                 else:
                     touched(value)
-        if lent:
-            # Other names may show the same memory.
-            self.live = {name: ARRAYS.seen(value) for name, value in self.live.items()}
         return lent
 
     def _check_second_names(self, found: Compiled) -> None:
@@ -438,7 +488,7 @@ class Beginning:
                 forward(done)
         if done == 0:
             return None
-        changed = {tracked[name].place.root for name in first if _differs(*windows[name])}
+        changed = {tracked[name].place.root for name in windows if name in first and _differs(*windows[name])}
         if any(tracked[name].place.root not in changed for name in first):
             # Only Python knows whether the loop has written into it at all.
             restore()
@@ -457,9 +507,9 @@ class Beginning:
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
-        for name, owner in self.owners.items():
+        for name in found.stored:
             if name in values_left:
-                READER.set_attribute(owner, name.rpartition(".")[2], values_left.pop(name))
+                _set(*self.places[name], values_left.pop(name))
         progress = Progress({**values_left, **self._swapped(run)}, rest, is_over)
         progress.iterations, progress.seconds = done, perf_counter() - begun
         return progress
@@ -490,17 +540,20 @@ class Beginning:
                 windows[name] = shown, shown.copy()
         return windows
 
-    def _outputs(self, reader: Reader, program: Program) -> dict[str, Number | Elements]:
+    def _outputs(self, reader: Reader, program: Program) -> dict[str, Number | Elements | Known]:
         """The variables that the loop binds and the function may read, with what they hold at its end."""
         node = self.site.node
-        found: dict[str, Number | Elements] = {}
-        for name in sorted(self.site.bound):
+        found: dict[str, Number | Elements | Known] = {}
+        live = self.site.live | reader.stored.keys()
+        for name in sorted(self.site.bound | reader.stored.keys()):
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
-                if name in self.site.live and not value.has_one_type:
+                if name in live and not value.has_one_type:
                     raise NotCompiled(f"{name} may be a number of another type when the loop is over", node.lineno)
                 found[name] = value
-            elif name not in self.site.live or (
+            elif isinstance(value, Known):
+                found[name] = value
+            elif name not in live or (
                 isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))
             ):
                 # It is not read later, or still bound to the same array.
@@ -520,6 +573,9 @@ class Beginning:
         """The variables that the loop has bound."""
         plan, program, values = found.library.plan, found.library.program, {}
         for name, value in found.names.items():
+            if isinstance(value, Known):
+                values[name] = self._at(value.path) if value.path else value.value
+                continue
             if isinstance(value, Elements):
                 assert value.array is not None
                 if name in self.arrays and not run.number(bound_flag(name)):
@@ -578,6 +634,22 @@ _VARY = (np.ndarray, float, np.float64, np.float32)
 _NUMBERS: dict[type, str] = {
     int: "iw", float: "fw", bool: "bw", **BY_TYPE,
 }  # fmt: skip
+
+
+def _as_written(frame: FrameType) -> CodeType:
+    """The code object of a function before it was rewritten."""
+    try:
+        return source_of(frame.f_code, frame.f_globals)[1]
+    except Unread:
+        return frame.f_code
+
+
+def _set(owner: Any, step: Step, value: Any) -> None:
+    """Set what a slot stands for, as the program does."""
+    if step.kind == "item":
+        READER.into(owner, value)[step.key] = value
+    else:
+        READER.set_attribute(owner, step.key, value)
 
 
 def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Reader) -> bool:

@@ -18,8 +18,24 @@ class NotCompiled(Exception):
         self.reason, self.line, self.file = reason, line, file
 
 
+class NotConstant(NotCompiled):
+    """An item of a list of objects is read at an index that is not known: a loop over few indices is unrolled."""
+
+
 class Again(Exception):
     """Something has been found out of a variable: the loop is read once more."""
+
+
+class Undescribed(Exception):
+    """The loop reads or sets a place of an object that has not been described yet: the loop is read once more with it.
+
+    Attributes
+    ----------
+    path : the path to the place; empty for an object that no variable leads to.
+    """
+
+    def __init__(self, path: tuple[Any, ...] = ()) -> None:
+        self.path = path
 
 
 @dataclass(frozen=True)
@@ -102,17 +118,19 @@ class Known:
 
     Attributes
     ----------
-    variable : the variable that holds it, or an attribute of one, if the loop may also run with another object of its
-        class.
+    path : how it is reached from a variable, if the loop may also run with another object of its class. Then the loop
+        may depend on what its parts hold, each of which is checked, and not on the object itself.
     """
 
     value: Any
-    variable: str = ""
+    path: tuple[Any, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        # What an object of the program makes of `==` is not asked.
-        if type(other) is not Known or self.variable != other.variable:
+        # The `==` of an object of the program is not called.
+        if type(other) is not Known or self.path != other.path:
             return False
+        if self.path:
+            return True
         return self.value is other.value or (type(self.value) is type(other.value) is str and self.value == other.value)
 
     __hash__ = None  # type: ignore[assignment]

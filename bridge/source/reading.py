@@ -37,16 +37,16 @@ class _Itself(Reading):
     """Of a code object that was made here: itself, which the reading does not keep alive.
 
     `origin` is where it comes from, if it can be staged, and `staged` what it became then; `looped` is what it became
-    where loops may run in C.
+    where loops may run in C. `source` is where it comes from in any case, if that is known.
     """
 
-    __slots__ = ("_code", "looped", "origin", "staged")
+    __slots__ = ("_code", "looped", "origin", "source", "staged")
 
     def __init__(self, code: CodeType, origin: _Origin | None = None) -> None:
         self._code = weakref.ref(code)
         self.reason = ""
         self.rebinds = rebound(code)
-        self.origin = origin
+        self.origin = self.source = origin
         self.staged: CodeType | None = None
         self.looped: CodeType | None = None
 
@@ -220,9 +220,31 @@ def _all_looped(statement: Statement, origin: _Origin, names: dict[str, Any]) ->
         return (None,) * len(statement.codes)
     made = with_reader(compiled, Looping.reader)
     new = tuple(codes_in(made))
+    found = partners(statement.codes, new)
     for one in new:
         _keep(one, _Itself(one))
-    return partners(statement.codes, new)
+    for number, its in enumerate(found):
+        if its is not None:
+            reading = _Itself(its)
+            reading.source = origin._replace(number=number)
+            _keep(its, reading)
+    return found
+
+
+def source_of(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType]:
+    """The statement that a code object comes from, and what was compiled from that; Unread if there is none.
+
+    Parameters
+    ----------
+    names : the globals of the function.
+    """
+    found = READINGS.get(id(code))
+    source = found.source if type(found) is _Itself else None
+    statement = None if source is None else source.statement()
+    if source is not None and statement is not None:
+        return statement, statement.codes[source.number]
+    read = statement_of(code, names)
+    return read.statement, read.code
 
 
 def _tell_unstaged(code: CodeType, reason: str) -> None:

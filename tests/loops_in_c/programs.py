@@ -350,6 +350,35 @@ def returns_nothing_at_times(x):
         return x
 
 
+def sunk(u):
+    if u[0] > 0.0:
+        u = u * 0.5
+    return u
+
+
+def twins(u):
+    t = u * 2.0
+    return t, t
+
+
+@python("a store into an array that may be another one's, too")
+def an_array_that_a_function_may_have_made(A, v, a):
+    for i in range(3):
+        x = sunk(v)
+        x[1] = a * v[i]
+        v[0] = v[0] - 1.0
+    return np.sum(v)
+
+
+@compiled
+def a_function_that_returns_one_array_twice(A, v, a):
+    for i in range(3):
+        x, y = twins(v)
+        x[1] = a * v[i]
+        v[0] = v[0] - y[1]
+    return np.sum(v)
+
+
 @compiled
 def functions_of_the_program(A, v, a):
     total = 0.0
@@ -573,6 +602,15 @@ def arrays_that_exchange_their_names(A, v, a):
 
 
 @compiled
+def an_argument_with_two_names_that_are_exchanged(A, v, a):
+    w, x = A[0] * a, v
+    for _ in range(4):
+        v, w, x = x, v, w
+        v[:] = v * w
+    return np.sum(v * w) + np.sum(x)
+
+
+@compiled
 def arguments_that_exchange_their_names(A, v, a):
     w, u = A[1], v
     for _ in range(3):
@@ -632,7 +670,7 @@ def one_object_with_two_names(A, v, a):
     return np.sum(A) + np.sum(other.u)
 
 
-@python("the attribute computed, which may be computed")
+@compiled
 def a_computed_attribute(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
@@ -654,7 +692,7 @@ def attributes_that_are_set(A, v, a):
     return np.sum(v) * grid.total + grid.count * grid.time + grid.rate_
 
 
-@python("a store into grid.count")
+@compiled
 def an_attribute_of_an_object_with_two_names(A, v, a):
     grid = Grid(v, a)
     other = grid
@@ -664,7 +702,7 @@ def an_attribute_of_an_object_with_two_names(A, v, a):
     return np.sum(v)
 
 
-@python("a store into grid.u")
+@compiled
 def an_array_that_becomes_an_attribute(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
@@ -676,7 +714,7 @@ def counted(grid, x):
     return x * grid.count
 
 
-@python("the attribute count, in a loop that sets attributes")
+@compiled
 def an_attribute_that_a_function_reads(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
@@ -1046,7 +1084,7 @@ def a_break_before_a_condition_that_raises(A, v, a):
     return np.sum(v) * k
 
 
-@python("in an expression of swept, which writes arrays")
+@python("in an expression of swept, which writes what the expression reads")
 def a_writing_call_in_an_expression(A, v, a):
     for i in range(3):
         v[i] = v[3] + swept(v)[1]
@@ -1132,7 +1170,7 @@ class Meter:
         return 2.0 + float(len(self.v))
 
 
-@python("the attribute total, which may be computed")
+@compiled
 def a_property(A, v, a):
     meter = Meter(v)
     for i in range(4):
@@ -1212,7 +1250,7 @@ def a_while_with_an_else(A, v, a):
     return np.sum(v)
 
 
-@compiled
+@python("the same kind of thing")
 def tuples_of_zero_and_minus_zero(A, v, a):
     for i in range(4):
         pair = 0.0, 1.0
@@ -1233,7 +1271,7 @@ def objects_that_are_equal(A, v, a):
     return np.sum(v)
 
 
-@python("a call of doubled_by_an_object")
+@compiled
 def a_call_of_an_object(A, v, a):
     for i in range(4):
         v[i] = doubled_by_an_object(v[i])

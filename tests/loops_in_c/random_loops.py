@@ -56,6 +56,47 @@ def turned(u, w):
     return w, u + w
 
 
+def sunk(u):
+    if u[0] > 0.0:
+        u = u * 0.3
+    return u
+
+
+def twins(u):
+    t = u * 0.5
+    return t, t
+
+
+class State:
+    rate = 0.3
+
+    def __init__(self, u, w, s):
+        self.u, self.w, self.s, self.count = u, w, s, 0
+
+    def step(self, x):
+        self.w[1:-1] = self.bend(self.u)[1:-1] * x
+        self.s += self.w[0] * 0.1
+        self.count += 1
+
+    def bend(self, u):
+        return u * self.rate + self.s * 0.1
+
+    def renew(self):
+        self.u = self.u * 0.5 + self.bend(self.w)
+        if self.s > 0.3:
+            self.s = self.rate
+            return self.u
+        return self.u * self.s
+
+    @property
+    def middle(self):
+        return self.u[1] * 0.5 + self.s
+
+    def grown(self, x=0.1):
+        self.s = self.s * 0.5 + x
+        return self.s
+
+
 def mixed(u, w):
     t = u * w
     half = np.empty_like(u)
@@ -73,7 +114,7 @@ class Generator:
         self.random = random.Random(seed)
         self.depth = 0
         self.indices: list[str] = []
-        self.rebinds = self.writes = False
+        self.rebinds = self.writes = self.objects = False
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -85,11 +126,24 @@ class Generator:
         lines.append(f"    w = {new}")
         places = self.pick("", "", ", np.int32", ", np.int8", ", np.int16")
         lines += ["    c = 1", f"    p, q = np.array([0, 3, 1]{places}), np.array([2, -1, 2]{places})"]
+        self.objects = self.random.random() < 0.4
+        if self.objects:
+            arrays = ("v", "w", "v * 1.0", "w * 0.5", "A[1]")
+            lines.append(f"    o = State({self.pick(*arrays)}, {self.pick(*arrays)}, {self.pick('r', '0.1', 's')})")
+            lines.append(f"    z = {self.pick('o', 'State(o.w, o.u, a)', f'State({self.pick(*arrays)}, v * a, 0.2)')}")
+            lines.append("    d = " + self.pick("vars(z)", '{"u": v * 0.5, "s": a}'))
+            lines += [
+                "    h = lambda x, m=0.5: x * m + a",
+                f"    l = [o, z, State(w * 0.1, {self.pick('v', 'w')}, 0.3)]",
+            ]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
-        lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)")
+        result = "np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)"
+        if self.objects:
+            result += " + np.sum(o.u * z.u) + np.sum(z.w) * o.s + o.count + d['s'] * np.sum(d['u'])"
+        lines.append(f"    return {result}")
         return HELPERS + "\n".join(lines) + "\n"
 
     def loop(self, depth: int) -> list[str]:
@@ -148,6 +202,8 @@ class Generator:
 
     def statement(self, depth: int) -> list[str]:
         pad, chance = "    " * depth, self.random.random()
+        if self.objects and self.random.random() < 0.2:
+            return [pad + self.of_objects()]
         if self.rebinds and self.random.random() < 0.25:
             return [pad + self.rebinding()]
         if chance < 0.12 and depth < 4:
@@ -198,6 +254,23 @@ class Generator:
             f"{name} = {self.number()} * {name}",
             "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
             f"{name} = np.zeros(n{self.pick('', ', dtype=v.dtype')})", "x, y = turned(x, y)",
+            "x = sunk(y)", "y = sunk(x)", "x, y = twins(x)",
+        )  # fmt: skip
+
+    def of_objects(self) -> str:
+        """A statement that calls a method, or sets an attribute or an item."""
+        one = self.pick("o", "o", "z")
+        return self.pick(
+            f"{one}.step({self.number()})", f"{one}.renew()", f"{self.row()} = {one}.renew()",
+            f"{one}.s {self.pick('=', '+=', '*=')} {self.number()}", f"{one}.u = {one}.u + 0.1 * ({self.vector()})",
+            f"{one}.u[{self.index()}] = {self.number()}", f"{one}.w {self.pick('*=', '+=')} {self.number()}",
+            f"s = {one}.grown() + {self.number()}", f"s = {self.number()} + {one}.grown({self.number()})",
+            f"d['s'] = d['s'] * 0.5 + {self.number()}", f"d['u'][{self.index()}] += {self.number()}",
+            f"r = h({self.number()}) * 0.5 + h({self.number()}, m={one}.s)", "o.s, z.s = z.s, o.s",
+            f"for b in l: b.s = b.s * 0.5 + {self.number()}", "for b in l: x, y = b.renew(), x * b.s",
+            "for b in l: y = turned(y, b.u)[0]", f"for b in l: x, y = x * 0.5, x + {self.vector()}",
+            f"for b, e in zip(l, {self.pick('l', 'reversed(l)')}): b.w[{self.index()}] -= e.middle * 0.1",
+            "z.s = z.bend(z.u)[1]", f"d['u'] = {self.vector()}",
         )  # fmt: skip
 
     def condition(self) -> str:
@@ -233,7 +306,8 @@ class Generator:
 
     def vector(self, inner: str = "") -> str:
         def one() -> str:
-            base = self.pick("v", "w", *("xy" if self.rebinds else ""), f"A[{self.index()}]", f"B[{self.index()}, :]")
+            own = (*("xy" if self.rebinds else ""), *(("o.u", "z.w", "d['u']") if self.objects else ()))
+            base = self.pick("v", "w", *own, f"A[{self.index()}]", f"B[{self.index()}, :]")
             if inner == "":
                 return base
             return f"{base}[{inner}]" if inner == "::2" else f"{base}[{self.pick('1:-1', ':-2', '2:')}]"
@@ -331,7 +405,7 @@ class Generator:
             place = f"{self.pick('p', 'q')}[1]"
             return self.pick("0.5", "-0.3", "1.1", "0.25", place, f"({place} {self.pick('+', '*', '-')} 2)")
         if chance < 0.46:
-            return self.pick(*NUMBERS)
+            return self.pick(*NUMBERS, *(("o.s", "z.s", "d['s']") if self.objects else ()))
         if chance < 0.5:
             return f"bent({self.element()})" if self.random.random() < 0.5 else f"sided({self.element()}, s)"
         if chance < 0.75:

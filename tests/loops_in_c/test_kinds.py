@@ -271,7 +271,7 @@ def stores(x, rows, columns):
     return np.sum(x) + np.sum(rows)
 
 
-@python("a value of kind i is stored into an array of kind u4")
+@of_floats
 def a_store_into_an_array_of_integers(x, k):
     wide = np.arange(4)
     for i in range(3):
