@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -12,6 +12,7 @@ from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
+from bridge.loops_in_c.stopping import Branch, Reason, without
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
@@ -28,10 +29,14 @@ class Calls(Assigning):
     Attributes
     ----------
     out : the statements that the loop has become so far.
+    file : that of the function whose body is read; empty for the loop's own.
+    stops : branches of functions that are not compiled.
     """
 
     out: list[Stmt]
     calling: int = 0
+    file: str = ""
+    stops: Mapping[Branch, Reason]
 
     def statement(self, node: ast.stmt) -> None:
         """Read a statement."""
@@ -70,7 +75,8 @@ class Calls(Assigning):
 
     def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
         """Read the body of a function for one call of it; what it returns."""
-        definition = self._definition(function, node)
+        file = function.__code__.co_filename
+        definition = without(self._definition(function, node), file, self.stops)
         self.read.append(Read(referred(function), "__code__", function.__code__))
         if self.calling >= _DEEP:
             self.refuse("calls that are too deep", node)
@@ -103,11 +109,14 @@ class Calls(Assigning):
             self.bind(name, value)
         self.out.append(Block(node.lineno, self.block))
         self.block = []
+        outer_file, self.file = self.file, file
         try:
             result = self._body(definition)
         except NotCompiled as error:
-            error.file = error.file or function.__code__.co_filename
+            error.file = error.file or file
             raise
+        finally:
+            self.file = outer_file
         self.calling -= 1
         inner = self.prefix
         self.names, self.prefix, self.look, self.globals = scope

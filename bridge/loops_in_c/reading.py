@@ -14,8 +14,9 @@ from typing import Any
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
-from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
+from bridge.loops_in_c.ir import Array, Assign, Block, Check, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.iterating import Counts, Iterating
+from bridge.loops_in_c.stopping import Branch, Reason, Stop, is_stop
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
@@ -41,7 +42,14 @@ class Reader(Iterating):
     arrays : the arrays among them.
     look : what a name is that the function does not assign: a global, a builtin.
     not_negative : names of integers that are known not to be negative.
+    stops : branches of functions that are called, which are not compiled.
+
+    Attributes
+    ----------
+    has_else : whether the loop has an `else`, which Python runs.
     """
+
+    has_else = False
 
     def __init__(
         self,
@@ -49,9 +57,10 @@ class Reader(Iterating):
         arrays: Mapping[str, Array],
         look: Callable[[str], Any],
         not_negative: frozenset[str] = frozenset(),
+        stops: Mapping[Branch, Reason] | None = None,
     ) -> None:
         self.live, self.first_arrays, self.first_look = live, arrays, look
-        self.not_negative = not_negative
+        self.not_negative, self.stops = not_negative, stops or {}
         self.flagged: set[str] = set()
         self.typed: set[str] = set()
         self.given: set[str] = set()
@@ -80,7 +89,7 @@ class Reader(Iterating):
         self.names: dict[str, Value] = {}
         self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = {}
-        self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
+        self.prefix, self.look, self.globals, self.calling, self.file = "", self.first_look, None, 0, ""
         self.read = []
         self.scopes, self.after = [], []
         self.assigned = _assigned(loop)
@@ -159,11 +168,16 @@ class Reader(Iterating):
         return found
 
     def _branches(self, node: ast.BoolOp) -> Expr:
+        first, rest = self.condition(node.values[0]), node.values[1:]
+        if isinstance(first, Const):
+            if not rest or first.value is isinstance(node.op, ast.Or):
+                return first
+            return self.condition(ast.copy_location(ast.BoolOp(node.op, rest), node))
         name = self.new("c")[:-1]
         self.variables[name] = "b"
         found = Var("b", name)
-        self.out.append(Block(node.lineno, [Assign(name, self.condition(node.values[0]))]))
-        for one in node.values[1:]:
+        self.out.append(Block(node.lineno, [Assign(name, first)]))
+        for one in rest:
             outer, self.out = self.out, []
             skipped, unused = dict(self.names), list[Stmt]()
             value = self.condition(one)
@@ -191,13 +205,16 @@ class Reader(Iterating):
             rest = nodes[number + 1 :]
             if rest and _jumps(node):
                 # What follows runs if no flag is set.
-                line, skipped, jumped = node.lineno, dict(self.names), list[Stmt]()
-                inner = self.body(rest)
-                self._join(skipped, jumped, self.names, inner)
                 flags = [Op("b", "not", (Var("b", flag),)) for flag in self.flags[-1] if flag in self.variables]
                 test: Expr = flags[0]
                 for one in flags[1:]:
                     test = Op("b", "and", (test, one))
+                if is_stop(rest):
+                    self.out.append(Block(node.lineno, [Check(Op("b", "not", (test,)))]))
+                    break
+                line, skipped, jumped = node.lineno, dict(self.names), list[Stmt]()
+                inner = self._branch(node, "after", rest)
+                self._join(skipped, jumped, self.names, inner)
                 self.out.append(If(test, inner, jumped))
                 self.line = line
                 break
@@ -218,6 +235,8 @@ class Reader(Iterating):
         pass
 
     def _do_Break(self, node: ast.stmt) -> None:
+        if len(self.flags) == 1 and self.has_else:
+            self.refuse("a break on which the else of the outermost loop depends", node)
         self._raise_flag(0, node)
 
     def _do_Continue(self, node: ast.stmt) -> None:
@@ -233,12 +252,32 @@ class Reader(Iterating):
         if isinstance(test, Const):
             self.out += self.body(node.body if test.value else node.orelse)
             return
+        stops = is_stop(node.body), is_stop(node.orelse)
+        if all(stops):
+            self.statement(node.body[0])
+        if any(stops):
+            that = Op("b", "not", (test,)) if stops[0] else test
+            self.out.append(Block(node.lineno, [Check(that)]))
+            self.out += self._branch(node, *("orelse", node.orelse) if stops[0] else ("body", node.body))
+            return
         before = dict(self.names)
-        body = self.body(node.body)
+        body = self._branch(node, "body", node.body)
         after, self.names = self.names, dict(before)
-        orelse = self.body(node.orelse)
+        orelse = self._branch(node, "orelse", node.orelse)
         self._join(after, body, self.names, orelse)
         self.out.append(If(test, body, orelse))
+
+    def _branch(self, node: ast.stmt, part: str, statements: Sequence[ast.stmt]) -> list[Stmt]:
+        """Read a branch of an `if`."""
+        try:
+            return self.body(statements)
+        except NotCompiled as error:
+            if error.branch is None and type(node) is ast.If:
+                error.branch = Branch(self.file, node.lineno, node.col_offset, part)
+            raise
+
+    def _do_Stop(self, node: Stop) -> None:
+        raise NotCompiled(*node.reason)
 
     def _join(self, one: dict[str, Value], one_out: list[Stmt], other: dict[str, Value], other_out: list[Stmt]) -> None:
         """The names after one of two ways, of which the second is the current one."""
@@ -396,7 +435,11 @@ def _ways(node: Any) -> ast.If:
         one = copied(node)
         one.value = copied(value)
         ways.append([one])
-    return ast.copy_location(ast.If(node.value.test, *ways), node)
+    return ast.copy_location(_Choice(node.value.test, *ways), node)
+
+
+class _Choice(ast.If):
+    """An `if` that the program does not have: its branches are compiled or none is."""
 
 
 def _assigned(node: ast.AST) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
@@ -25,7 +26,9 @@ from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read, is_instance, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
-from bridge.loops_in_c.reading import Reader, own_jumps
+from bridge.loops_in_c.outermost import FUNCTIONS, Outermost
+from bridge.loops_in_c.reading import Reader
+from bridge.loops_in_c.stopping import Branch, Reason, without
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
@@ -33,12 +36,12 @@ from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
+from bridge.source.iterating import Iteration
 from bridge.source.looping import READER, SITES, Loop, Progress, bound
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 _SMALL = 1 << 31
-START, STOP, OVER = ".start", ".stop", ".array"
 
 
 @dataclass
@@ -50,12 +53,14 @@ class Compiled:
     written: list[str]
     read: list[Read]
     held: list[Any] = field(default_factory=list)
-    exits: int = 0
 
 
 @dataclass
 class Site:
-    """One loop of the program, and what became of it: `count` times, it was compiled."""
+    """One loop of the program, and what became of it: `count` times, it was compiled.
+
+    `stops` are the branches that are not compiled, with the reasons, and `stopping` is the loop without them.
+    """
 
     loop: Loop
     used: list[str]
@@ -65,6 +70,21 @@ class Site:
     with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
     count: int = 0
+    stops: dict[Branch, Reason] = field(default_factory=dict)
+    stopping: Site | None = None
+
+    def stop_at(self, error: NotCompiled) -> bool:
+        """Let compiled code stop at the branch that is not compiled. Returns whether it is a new one."""
+        if error.branch is None or error.branch in self.stops or len(self.stops) >= _MOST_STOPS:
+            return False
+        self.stops[error.branch] = error.reason, error.line, error.file
+        self.stopping = _site(self.loop._replace(node=without(self.node, "", self.stops)))
+        self.stopping.stops = self.stops
+        return True
+
+    def stop_nowhere(self) -> None:
+        """Read all branches again: variables may have other types meanwhile."""
+        self.stops, self.stopping = {}, None
 
     @property
     def node(self) -> Any:
@@ -78,8 +98,8 @@ class Site:
 
 
 _sites: dict[int, Site] = {}
-_EXITS = 3
-"""How often a compiled loop may stop before Python runs it from its beginning."""
+_MOST_STOPS = 32
+"""The largest number of branches of one loop that are not compiled."""
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
 _lock = ForkSafeLock()
@@ -118,10 +138,9 @@ def obstacle(context: Any) -> str | None:
 
 def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Beginning:
     """The loop with the values that it begins with; NotCompiled if it does not run in C."""
-    if isinstance(site.node, ast.For) and type(iterable) not in (range, Buffer, np.ndarray):
+    if isinstance(site.node, ast.For) and type(iterable) not in (range, Iteration):
         raise NotCompiled("it goes over something else than a range or an array", site.node.lineno)
-    if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
-        raise NotCompiled("its else depends on a break", site.node.lineno)
+    site = site.stopping or site
     names, own = frame.f_locals, _own_names(frame)
     for name in sorted(site.bound - own):
         raise NotCompiled(f"{name} is not a local variable, and it is assigned", site.node.lineno)
@@ -141,6 +160,7 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
             read_later = site.live | {".".join(chain) for chain in attributes}
             loop = site.loop._replace(node=as_variables(site.node, found), live=read_later)
             site.with_variables[found] = _site(loop)
+            site.with_variables[found].stops = site.stops
         site = site.with_variables[found]
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
     live |= {".".join(chain): ARRAYS.seen(one.value) for chain, one in attributes.items()}
@@ -152,7 +172,17 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
 
 
 class Beginning:
-    """One loop that begins."""
+    """One loop that begins.
+
+    Attributes
+    ----------
+    done, seconds : the iterations that compiled code has run, and the time that this has taken.
+    has_stopped : whether it has stopped before the end of the loop.
+    """
+
+    done = 0
+    seconds = 0.0
+    has_stopped = False
 
     def __init__(
         self,
@@ -165,10 +195,9 @@ class Beginning:
     ) -> None:
         self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
         self.owners = owners
-        if isinstance(iterable, range):
-            self.live = {**live, START: iterable.start, STOP: iterable.stop}
-        elif iterable is not None:
-            self.live = {**live, OVER: ARRAYS.seen(iterable)}
+        self.outermost = None if iterable is None else Outermost(iterable)
+        if self.outermost is not None:
+            self.live = {**live, **self.outermost.live}
         self._describe()
 
     def is_ready(self) -> bool:
@@ -179,15 +208,17 @@ class Beginning:
         """Run the loop; None if Python is to run it. It waits for the compiler."""
         for _ in range(3):
             found = self._compiled()
-            if found.exits >= _EXITS:
-                return None
             try:
                 found.library.functions  # noqa: B018
             except CompilerError as error:
                 reason = self.site.made[self.key] = f"it could not be compiled: {error}", self.site.node.lineno
                 raise NotCompiled(*reason) from None
             if not self._lend(found):
-                return self._run(found)
+                begun = perf_counter()
+                try:
+                    return self._run(found)
+                finally:
+                    self.seconds = perf_counter() - begun
             self._describe()
         raise NotCompiled("arrays that it writes cannot be lent", self.site.node.lineno)
 
@@ -232,14 +263,10 @@ class Beginning:
         self.swap = found if found is not None and found.permutations[0].keys() <= self.arrays.keys() else None
         if self.swap is not None:
             kinds[SWAPPED], self.numbers[SWAPPED] = "iw", 0
-        over = self.iterable if isinstance(self.iterable, range) else None
-        step = None if over is None else over.step
-        self.not_negative: frozenset[str] = frozenset()
-        if over is not None:
-            above = {START: over.start >= 0, STOP: over.stop >= -1}
-            self.not_negative = frozenset(name for name, holds in above.items() if holds)
+        over = self.outermost
+        self.not_negative = frozenset(() if over is None else over.not_negative)
         self.kinds: Mapping[str, Any] = {**kinds, **self.arrays, **self.objects}
-        self.key = (*key, step, self.not_negative)
+        self.key = (*key, None if over is None else over.key, self.not_negative)
 
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
@@ -261,6 +288,8 @@ class Beginning:
                 try:
                     found = self._make()
                 except NotCompiled as error:
+                    if error.branch is not None:
+                        raise
                     # An exception would keep what its frames hold.
                     found = error.reason, error.line, error.file
                 except RecursionError:
@@ -305,12 +334,9 @@ class Beginning:
 
     def _make(self) -> Compiled:
         node = self.site.node if self.swap is None else self.swap.loop
-        if isinstance(self.iterable, range):
-            bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
-            over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
-            node = _over(node, over)
-        elif self.iterable is not None:
-            node = _over(node, ast.Name(OVER, ast.Load()))
+        if self.outermost is not None:
+            over = self.outermost.expression(node.lineno)
+            node = ast.copy_location(ast.For(node.target, over, node.body, []), node)
         else:
             # Python runs the `else` of a loop.
             node = ast.copy_location(ast.While(node.test, node.body, []), node)
@@ -320,17 +346,18 @@ class Beginning:
         def look(name: str) -> Any:
             if name in own:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
-            return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
+            return FUNCTIONS[name] if name in FUNCTIONS else _looked_up(name, frame.f_globals, node.lineno)
 
-        reader = Reader(self.kinds, self.arrays, look, self.not_negative)
+        reader = Reader(self.kinds, self.arrays, look, self.not_negative, self.site.stops)
         reader.sets_attributes = bool(self.owners)
+        reader.has_else = bool(self.site.node.orelse)
         program = reader.program(node)
         outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        read = [one for one in reader.read if one.name != ".range"]
+        read = [one for one in reader.read if one.name not in FUNCTIONS]
         return Compiled(Library(program, plan), outputs, sorted(program.written), read)
 
     def _lend(self, found: Compiled) -> bool:
@@ -342,7 +369,11 @@ class Beginning:
             value = self.live.get(name)
             if program.arrays[name].is_local:
                 continue
-            if type(self.live.get(OVER)) is np.ndarray and self.arrays[OVER].memory == self.arrays[name].memory:
+            over = () if self.outermost is None else self.outermost.arrays
+            if any(
+                type(self.live[one]) is np.ndarray and self.arrays[one].memory == self.arrays[name].memory
+                for one in over
+            ):
                 raise NotCompiled(f"it goes over {name}, which it writes", self.site.node.lineno)
             if not self.values[name].flags.writeable:
                 raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
@@ -392,7 +423,7 @@ class Beginning:
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
         windows = self._windows(found, tracked)  # raises before anything is written
         run = Run(found.library, values, numbers)
-        args = {name: value for name, value in self.live.items() if name not in (START, STOP)}
+        args = dict(self.live)
         needed = {name for name in self.values if self.arrays[name].memory in found.library.plan.memory}
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
         before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
@@ -412,7 +443,7 @@ class Beginning:
                 restore()
                 raise
 
-        done = forward()
+        done = self.done = forward()
         if run.frame.full:
             restore()
             raise MemoryBoundError(
@@ -420,9 +451,9 @@ class Beginning:
                 where=resolve(here()),
                 remedy='memory="2GB" stores them in a file; bridge.checkpoint stores less, and runs parts again',
             )
-        if not run.frame.finished:
+        self.has_stopped = not run.frame.finished
+        if self.has_stopped:
             restore()
-            found.exits += 1
             if done:
                 forward(done)
         if done == 0:
@@ -467,7 +498,7 @@ class Beginning:
             others = [x for x in tracked if self.arrays[x].memory == memory]
             shown = tracked[name].value
             if any(not _same_window(tracked[x].value, shown) for x in others):
-                said = "what it goes over" if name == OVER else name
+                said = "what it goes over" if name.startswith(".") else name
                 raise NotCompiled(f"{said} overlaps another array", self.site.node.lineno)
             if not any(one in windows for one in others):
                 windows[name] = shown, shown.copy()
@@ -483,10 +514,12 @@ class Beginning:
                 if name in self.site.live and not value.has_one_type:
                     raise NotCompiled(f"{name} may be a number of another type when the loop is over", node.lineno)
                 found[name] = value
-            elif name not in self.site.live or (
-                isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))
+            elif (
+                name not in self.site.live
+                or (isinstance(value, Known) and value == self.kinds.get(name))
+                or (isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name)))
             ):
-                # It is not read later, or still bound to the same array.
+                # It is not read later, or still bound to the same object.
                 continue
             elif isinstance(value, Elements) and value.array in reader.arrays and program.arrays[value.array].is_local:
                 found[name] = value
@@ -581,12 +614,6 @@ def _differs(one: np.ndarray, other: np.ndarray) -> bool:
 def _same(one: Any, other: Any) -> bool:
     # 0.0 and -0.0 are two.
     return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and repr(one) == repr(other))
-
-
-def _over(loop: Any, over: ast.expr) -> ast.For:
-    """A loop over something else."""
-    made = ast.For(loop.target, ast.fix_missing_locations(ast.copy_location(over, loop)), loop.body, [])
-    return ast.copy_location(made, loop)
 
 
 def _own_names(frame: FrameType) -> frozenset[str]:

@@ -735,7 +735,7 @@ def functions_that_return_early(A, v, a):
     return np.sum(v) * np.sum(A)
 
 
-@python("a statement of kind return")
+@compiled
 def a_function_that_returns_from_a_loop(A, v, a):
     for i in range(4):
         v[i] = returns_from_a_loop(v) * a
@@ -916,6 +916,41 @@ def names_like_those_of_compiled_code(A, v, a):
 
 
 @python("a call for its effect")
+def no_branch_is_compiled(A, v, a):
+    for i in range(4):
+        v[i] *= a
+        if v[i] > 0.0:
+            print(end="")
+        else:
+            print("", end="")
+    return np.sum(v)
+
+
+@python("compiled code stops too often")
+def a_branch_that_is_taken_each_time(A, v, a):
+    for i in range(600):
+        v[i % 4] *= a
+        if i >= 0:
+            print(end="")
+    return np.sum(v)
+
+
+@python("it goes over something else than a range or an array")
+def pairs_of_a_list(A, v, a):
+    s = a
+    for x, k in zip(v, [1, 2, 3], strict=False):
+        s = s + x * k
+    return s
+
+
+@python("overlaps another array")
+def goes_over_a_part_of_what_it_writes(A, v, a):
+    for k, row in enumerate(A[1:]):
+        row -= A[k]
+    return np.sum(A)
+
+
+@python("a call for its effect")
 def output(A, v, a):
     for i in range(4):
         v[i] *= a
@@ -960,13 +995,87 @@ def an_array_that_is_written_meanwhile(A, v, a):
     return np.sum(w)
 
 
-@python("a statement of kind return")
+@compiled
 def jumps_out(A, v, a):
     for i in range(4):
         v[i] *= a
         if i == 2:
             return np.sum(v)
     return a
+
+
+def checked(x, low=-50.0):
+    if x < low:
+        raise ValueError(f"{x} is too low")
+    elif x > 50.0:
+        print("high")
+    return x * 0.5
+
+
+@compiled
+def branches_that_python_runs(A, v, a):
+    kept, best, name, verbose, method = [], None, "", False, "mean"
+    for i in range(6):
+        v[i % 4] = checked(v[i % 4]) * a
+        if verbose or method == "sum" or best is v:
+            print(i, f"{v[0]:.3f}")
+        if i % 3 == 1:
+            name = f"step {i}"
+            best = [v.copy(), i]
+            kept.append((i, v[0], name))
+        if best is not None and v[0] > 90.0:
+            best[0] = A
+        if i % 4:
+            continue
+        kept.append((i, np.sum(v), ""))
+    else:
+        v[0] = v[0] * len(kept)
+    return np.sum(v) + sum(k * x * len(text) for k, x, text in kept) + np.sum(best[0]) * best[1]
+
+
+@compiled
+def a_while_that_returns(A, v, a):
+    k = 0
+    while True:
+        k += 1
+        v[k % 4] = v[k % 4] * 0.5 + a
+        if np.sum(v * v) < 9.0 * a and k > 3:
+            return v[0] * k
+
+
+@compiled
+def a_break_that_an_outermost_else_depends_on(A, v, a):
+    for i, x in enumerate(v):
+        if i == 2:
+            break
+        v[i] = x * a
+    else:
+        a = 1.0
+    return np.sum(v) * i * a
+
+
+@compiled
+def outermost_loops_over_several(A, v, a):
+    s, w = a, np.linspace(0.0, 1.0, 7)
+    for i, x in enumerate(v):
+        v[i - 1] = x * a + s
+        s = s + x * i
+    for i, (x, y) in enumerate(zip(v, reversed(A[0] * 2.0), strict=True), start=-2):
+        s = s + x * y * i
+    for x, y, k in zip(v, w, range(10, 0, -2), strict=False):
+        s = s + x * y * k
+    for k in reversed(range(4)):
+        v[k] = v[k - 1] * a
+    for row in reversed(A):
+        row *= a
+        A[0] += row
+    for t in np.linspace(0.0, 1.0, 5):
+        s = s + np.sin(t * a) * v[0]
+    for k in np.arange(4):
+        s = s + v[k] * k
+    for k, row in enumerate(A[1:]):
+        s = s + row[k]
+    return s * np.sum(A) + i * k * t
 
 
 class Meter:

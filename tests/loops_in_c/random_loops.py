@@ -121,7 +121,9 @@ class Generator:
             ("e", array), (name, "reversed(range(n))"), (name, "reversed(range(1, n, 2))"),
             (f"{name}, e", f"enumerate({array})"), (f"e, {name}", f"zip({array}, range(3))"),
             (f"{name}, (e, q)", f"enumerate(zip({array}, A))"),
-            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"),
+            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"), ("e", "np.linspace(0.0, 1.0, 4)"),
+            (name, "np.arange(n)"), (f"e, {name}", "zip(np.linspace(0.0, 1.0, 9), reversed(range(n)))"),
+            (f"{name}, e", f"enumerate({array}, start=1)"),
         ])  # fmt: skip
         if name in target:
             self.indices.append(name)
@@ -156,7 +158,7 @@ class Generator:
                 found += [f"{pad}else:", *self.body(depth + 1)]
             return found
         if chance < 0.26:
-            return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue')}"]
+            return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue', self.not_compiled())}"]
         if chance < 0.45:
             found = self.number()
             if self.random.random() < 0.15:
@@ -185,6 +187,14 @@ class Generator:
             value = self.pick(dot, f"np.sum({self.vector()}) * 0.1", self.number_of_arrays())
             return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {value}"]
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
+
+    def not_compiled(self) -> str:
+        """A statement that Python runs."""
+        return self.pick(
+            "return s * np.sum(v)", "raise ValueError(str(float(s)))", "t = [s, r]; s = s + 0.5 * t[-1]",
+            "print(end='')",
+            "s = s + len(f'{c}') * r", "v[0] = sum([s, r])", "x = v * len([c])", "break; c = [1]",
+        )  # fmt: skip
 
     def rebinding(self) -> str:
         """A statement that binds an array to a name which has one."""
