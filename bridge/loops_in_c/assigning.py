@@ -173,7 +173,7 @@ class Assigning(Aliasing):
             return Number(self.hold(value.expr), weak, None, value.is_certain)
         if isinstance(value, Elements):
             name = f".item.{node.lineno}.{node.col_offset}"
-            self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
+            self.names[name] = self._copied(name, value) if value.is_copy else value
             return name
         return value
 
@@ -248,13 +248,17 @@ class Assigning(Aliasing):
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
-        if value.is_copy or value.array is None:
-            return self.make(self.home(name, value), value)
         own = self.prefix + name
-        if not all(map(self.is_local, (value.array, *value.shared))):
+        if not all(map(self.is_local, (*([] if value.is_copy else [value.array or ""]), *value.shared))):
             self._find_out(self.given, own)
+        if value.is_copy or value.array is None:
+            return self._copied(name, value)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
         return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
+
+    def _copied(self, name: str, value: Elements) -> Elements:
+        """A new array of a variable, or a copy of one that a function has returned."""
+        return replace(self.make(self.home(name, value), value), shared=value.shared)
 
     def rebound(self, name: str, holds: bool) -> Assign:
         """Say whether a name that the loop began with an array for has been bound in the loop."""

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from bridge.loops_in_c.assigning import Assigning
+from bridge.loops_in_c.appending import Appending
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
-from bridge.loops_in_c.stopping import Branch, Reason, without
+from bridge.loops_in_c.stopping import Branch, Inserted, Reason, without
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
@@ -23,7 +23,7 @@ _DEEP = 8
 """How deep functions may call each other."""
 
 
-class Calls(Assigning):
+class Calls(Appending):
     """Reads calls of functions.
 
     Attributes
@@ -44,7 +44,10 @@ class Calls(Assigning):
 
     def _do_Expr(self, node: ast.Expr) -> None:
         # A call has become statements already; a text is for readers.
-        if isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
+        name = self.list_of(node.value)
+        if name is not None:
+            self.append(name, node.value)  # type: ignore[arg-type]
+        elif isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
             self.add_at(node.value)
         elif isinstance(node.value, ast.Name):
             self.value(node.value)
@@ -177,8 +180,9 @@ class Calls(Assigning):
         if isinstance(value, Unbound):
             self.refuse(f"{definition.name} does not return the same kind of thing each time", definition)
         if isinstance(value, Elements) and value.array is not None and value.array.startswith(self.prefix):
-            # The function's own array ends with it. The caller binds a copy.
-            return Elements(value.kind, value.extents, value.at)
+            # The function's own array ends with it. The caller binds a copy, which may be one of another array, too.
+            shared = frozenset(one for one in value.shared if not one.startswith(self.prefix))
+            return Elements(value.kind, value.extents, value.at, shared=shared)
         return value
 
 
@@ -191,7 +195,41 @@ def _without_returns(body: Sequence[ast.stmt], at: ast.AST) -> list[ast.stmt]:
             rest = body[number + 1 :]
             ways = [_without_returns([*way, *rest], one) for way in (one.body, one.orelse)]
             return [*body[:number], ast.copy_location(ast.If(one.test, *ways), one)]
+        if isinstance(one, (ast.For, ast.While)) and any(isinstance(x, ast.Return) for x in ast.walk(one)):
+            flag = f"{RESULT}.{one.lineno}.{one.col_offset}"
+            loop, is_set = copied(one), ast.Name(flag, ast.Load())
+            loop.body = _with_breaks(one.body, flag)
+            after = Inserted(is_set, [ast.Pass()], _without_returns(body[number + 1 :], at))
+            return [*body[:number], _assigned(flag, False, one), loop, _placed(after, one)]
     return [*body, *_results(ast.copy_location(ast.Return(None), at))]
+
+
+def _with_breaks(body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
+    """Statements of a loop that set a flag and end the loop where these return."""
+    made: list[ast.stmt] = []
+    for one in body:
+        if isinstance(one, ast.Return):
+            made += [*_results(one), _assigned(flag, True, one), _placed(ast.Break(), one)]
+        elif not any(isinstance(x, ast.Return) for x in ast.walk(one)):
+            made.append(one)
+        elif isinstance(one, ast.If):
+            ways = [_with_breaks(way, flag) for way in (one.body, one.orelse)]
+            made.append(ast.copy_location(ast.If(one.test, *ways), one))
+        elif isinstance(one, (ast.For, ast.While)):
+            loop = copied(one)
+            loop.body = _with_breaks(one.body, flag)
+            made += [loop, _placed(Inserted(ast.Name(flag, ast.Load()), [ast.Break()], []), one)]
+        else:
+            made.append(one)
+    return made
+
+
+def _assigned(name: str, value: bool, at: ast.stmt) -> ast.stmt:
+    return _placed(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), at)
+
+
+def _placed(node: Any, at: ast.stmt) -> Any:
+    return ast.fix_missing_locations(ast.copy_location(node, at))
 
 
 def _results(node: ast.Return) -> list[ast.stmt]:
@@ -201,7 +239,7 @@ def _results(node: ast.Return) -> list[ast.stmt]:
         values = {f"{RESULT}{number}": one for number, one in enumerate(node.value.elts)}
         values[RESULT] = ast.Constant(f"{RESULT}{len(values)}")
     made = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in values.items()]
-    return [ast.fix_missing_locations(ast.copy_location(one, node)) for one in made]
+    return [_placed(one, node) for one in made]
 
 
 class _Lifting(ast.NodeTransformer):

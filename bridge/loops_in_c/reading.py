@@ -16,7 +16,7 @@ from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Check, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.iterating import Counts, Iterating
-from bridge.loops_in_c.stopping import Branch, Reason, Stop, is_stop
+from bridge.loops_in_c.stopping import Branch, Inserted, Reason, Stop, is_stop
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
@@ -95,6 +95,7 @@ class Reader(Iterating):
         self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
+        self.histories, self.prologue = {}, []
         self.fresh = 0
         self.line = loop.lineno
         self.out: list[Stmt] = [
@@ -105,7 +106,7 @@ class Reader(Iterating):
             if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):
                 self.out.append(Block(loop.lineno, [self.typing(name, found.weak)]))
         self.statement(loop)
-        return Program(self.arrays, self.variables, self.out, self.written)
+        return Program(self.arrays, self.variables, [*self.prologue, *self.out], self.written)
 
     def _live(self, name: str, value: str | Array | Known) -> Value:
         if isinstance(value, str):
@@ -266,6 +267,8 @@ class Reader(Iterating):
         orelse = self._branch(node, "orelse", node.orelse)
         self._join(after, body, self.names, orelse)
         self.out.append(If(test, body, orelse))
+
+    _do_Inserted = _do_If
 
     def _branch(self, node: ast.stmt, part: str, statements: Sequence[ast.stmt]) -> list[Stmt]:
         """Read a branch of an `if`."""
@@ -435,11 +438,7 @@ def _ways(node: Any) -> ast.If:
         one = copied(node)
         one.value = copied(value)
         ways.append([one])
-    return ast.copy_location(_Choice(node.value.test, *ways), node)
-
-
-class _Choice(ast.If):
-    """An `if` that the program does not have: its branches are compiled or none is."""
+    return ast.copy_location(Inserted(node.value.test, *ways), node)
 
 
 def _assigned(node: ast.AST) -> set[str]:

@@ -18,6 +18,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
+from bridge.loops_in_c.appending_runs import Appended, AppendingRuns
 from bridge.loops_in_c.attributes import Chain, as_variables, chains, is_plain, values
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError, ForkSafeLock
@@ -52,6 +53,7 @@ class Compiled:
     names: dict[str, Number | Elements]
     written: list[str]
     read: list[Read]
+    appending: AppendingRuns
     held: list[Any] = field(default_factory=list)
 
 
@@ -231,6 +233,7 @@ class Beginning:
         kinds: dict[str, Any] = {}
         key: list[Any] = []
         memory: dict[Any, str] = {}
+        lists: dict[int, str] = {}
         plain = _overlapping(self.live)
         for name, value in self.live.items():
             kind = type(value)
@@ -253,6 +256,10 @@ class Beginning:
                 key.append((name, kind))
             elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
+            elif kind is list:
+                first = lists.setdefault(id(value), name)
+                self.objects[name] = Known(value, first)
+                key.append((name, kind, first))
             elif is_instance(value):
                 self.objects[name] = Known(value, name)
                 key.append((name, "", id(kind)))
@@ -358,7 +365,8 @@ class Beginning:
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
         read = [one for one in reader.read if one.name not in FUNCTIONS]
-        return Compiled(Library(program, plan), outputs, sorted(program.written), read)
+        histories = AppendingRuns([one for one, _ in reader.histories.values()])
+        return Compiled(Library(program, plan), outputs, sorted(program.written), read, histories)
 
     def _lend(self, found: Compiled) -> bool:
         """Replace plain arrays that the loop writes gradients into by Buffers. Returns whether there were any."""
@@ -421,6 +429,7 @@ class Beginning:
         printer = found.library.printer
         values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
+        numbers |= found.appending.rooms(program)
         windows = self._windows(found, tracked)  # raises before anything is written
         run = Run(found.library, values, numbers)
         args = dict(self.live)
@@ -443,7 +452,11 @@ class Beginning:
                 restore()
                 raise
 
-        done = self.done = forward()
+        done = forward()
+        while found.appending.has_grown(run):
+            restore()
+            done = forward()
+        self.done = done
         if run.frame.full:
             restore()
             raise MemoryBoundError(
@@ -471,7 +484,8 @@ class Beginning:
             name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed
         }
         values_left = self._values(found, run)
-        self._log(found, run, tracked, windows, args, ended, values_left, done)
+        appended = found.appending.append(run, self._made, {name: one.value for name, one in self.objects.items()})
+        self._log(found, run, tracked, windows, args, ended, values_left, appended, done)
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
@@ -527,6 +541,8 @@ class Beginning:
                 raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
         arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
         for name, value in arrays.items():
+            if len(value.extents) > 1 and value.array in reader.unordered:
+                raise NotCompiled(f"{name} may lie in another order in memory", node.lineno)
             others = [one for other, one in arrays.items() if other != name]
             if not _is_own(name, value, others, reader):
                 raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
@@ -540,23 +556,24 @@ class Beginning:
                 assert value.array is not None
                 if name in self.arrays and not run.number(bound_flag(name)):
                     continue
-                made = run.local(value.array)
-                active = program.arrays[value.array].memory in plan.active_memory and made.dtype.kind == "f"
-                values[name] = ARRAYS.buffer(made, Root(self.context, made, True)) if active else made
+                active = program.arrays[value.array].memory in plan.active_memory
+                values[name] = self._made(run.local(value.array), False, active)
                 continue
             if value.flag is not None and not run.number(value.flag):
                 continue
             number, kind = run.number(name), program.variables[name]
             is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
-            if kind != "f":
-                values[name] = number if is_weak else np.int64(number) if kind == "i" else np.bool_(number)
-            elif name in plan.active_variables:
-                root = Root(self.context, np.float64(number), True)
-                made = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(np.float64(number), root)
-                values[name] = made
-            else:
-                values[name] = number if is_weak else np.float64(number)
+            values[name] = self._made(_TYPES[kind](number), bool(is_weak), name in plan.active_variables)
         return values
+
+    def _made(self, value: Any, is_weak: bool, is_active: bool) -> Any:
+        """A value that compiled code has computed, as the program's: an array, or a number, Python's if `is_weak`."""
+        if value.dtype != np.float64 or not is_active:
+            return value.item() if is_weak else value
+        root = Root(self.context, value, True)
+        if value.ndim:
+            return ARRAYS.buffer(value, root)
+        return ARRAYS.weak_scalar(value.item(), root) if is_weak else ARRAYS.scalar(value, root)
 
     def _log(
         self,
@@ -567,6 +584,7 @@ class Beginning:
         args: Mapping[str, Any],
         ended: Mapping[str, np.ndarray],
         left: Mapping[str, Any],
+        appended: list[Appended],
         done: int,
     ) -> None:
         plan, program = found.library.plan, found.library.program
@@ -580,6 +598,7 @@ class Beginning:
         entry = LoopEntry(
             self.context, here(), self.site, run, dict(args), dict(ended), dict(left), arrays, saved, activated
         )
+        entry.append(appended)
         entry.done = done
         entry.names = list(windows)
         for root in activated:
@@ -587,6 +606,7 @@ class Beginning:
         self.context.log.append(entry)
 
 
+_TYPES: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _VARY = (np.ndarray, float, np.float64)
 """Values of global variables that may differ from call to call; any other is part of what is compiled."""
 _NUMBERS: dict[type, str] = {

@@ -35,6 +35,10 @@ class Stop(ast.stmt):
     reason: Reason
 
 
+class Inserted(ast.If):
+    """An `if` that the program does not have: all its branches are compiled."""
+
+
 def without(node: Any, file: str, branches: Mapping[Branch, Reason]) -> Any:
     """A statement without these branches."""
     return _Stopping(file, branches).visit(copied(node)) if branches else node

@@ -223,6 +223,19 @@ def returns_from_a_loop(u):
     return u[0]
 
 
+def root_of(x, steps=20):
+    y = 1.0
+    for _ in range(steps):
+        for _ in range(2):
+            new = 0.5 * (y + (x * x + 1.0) / y)
+            if abs(new - y) < 1e-9:
+                return new
+            y = new
+        else:
+            y = y * 1.0
+    return y * 0.5
+
+
 def returns_nothing_at_times(x):
     if x > 0.0:
         return x
@@ -739,7 +752,8 @@ def functions_that_return_early(A, v, a):
 def a_function_that_returns_from_a_loop(A, v, a):
     for i in range(4):
         v[i] = returns_from_a_loop(v) * a
-    return np.sum(v)
+        A[i] *= root_of(v[i]) + root_of(v[i], 1)
+    return np.sum(v) * np.sum(A)
 
 
 @python("does not return the same kind of thing each time")
@@ -926,6 +940,56 @@ def no_branch_is_compiled(A, v, a):
     return np.sum(v)
 
 
+@python("an array that may have another name is appended")
+def a_history_of_views(A, v, a):
+    rows = []
+    for i in range(4):
+        rows.append(A[i])
+        A[i] *= v[i]
+    return np.sum(rows[0] * rows[1])
+
+
+@python("appended to in several places")
+def a_history_with_two_places(A, v, a):
+    found = []
+    for i in range(4):
+        found.append(v[i])
+        found.append(v[i] * a)
+    return sum(found)
+
+
+@python("something else than numbers and arrays is appended")
+def a_history_of_texts(A, v, a):
+    found = []
+    for i in range(4):
+        found.append(("a", v[i]))
+    return sum(x for _, x in found)
+
+
+@python("may lie in another order in memory")
+def a_transposed_array_is_read_later(A, v, a):
+    x = A
+    for i in range(4):
+        x = A.T * v[i]
+    return np.sum(x)
+
+
+def one_of_two(u, w):
+    if u[0] > 0.0:
+        w = u
+    return w
+
+
+@python("is not the same kind of thing in each iteration")
+def a_function_that_may_return_an_argument(A, v, a):
+    s = a
+    for i in range(4):
+        w = one_of_two(v, v * 2.0)
+        v[1] = 5.0 * i
+        s = s + w[1]
+    return s
+
+
 @python("compiled code stops too often")
 def a_branch_that_is_taken_each_time(A, v, a):
     for i in range(600):
@@ -1031,6 +1095,34 @@ def branches_that_python_runs(A, v, a):
     else:
         v[0] = v[0] * len(kept)
     return np.sum(v) + sum(k * x * len(text) for k, x, text in kept) + np.sum(best[0]) * best[1]
+
+
+def noted(history, x):
+    history.append(x)
+
+
+@compiled
+def histories(A, v, a):
+    numbers, arrays, several, same, t = [], [v[0]], [], [], 0.0
+    other = same
+    for i in range(40):
+        v[i % 4] = v[i % 4] * 0.5 + a
+        t = t + 0.1
+        numbers.append(np.sum(v) * t)
+        if i % 3 == 1:
+            arrays.append(A * v[i % 4])
+        several.append((i, v[: i % 4 + 1].copy(), t > 1.0, v[0]))
+        noted(other, v[i % 4] * a)
+    total = np.sum(np.array(numbers) * np.arange(40)) + sum(same) * len(same)
+    return total + sum(np.sum(x) for x in arrays) + sum(i * np.sum(x) * y * late for i, x, late, y in several)
+
+
+@compiled
+def a_history_of_which_a_part_is_infinite(A, v, a):
+    roots = []
+    for i in range(4):
+        roots.append((np.sqrt(v[i] * 0.0), v * a))
+    return roots[1][0] * 0.0 + np.sum(roots[2][1]) + len(roots)
 
 
 @compiled

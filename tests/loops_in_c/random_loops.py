@@ -56,6 +56,26 @@ def turned(u, w):
     return w, u + w
 
 
+def total(x):
+    return sum([total(one) for one in x]) if type(x) is tuple else np.sum(x)
+
+
+def first_above(u, x):
+    for i in range(len(u)):
+        for y in (0.1, 0.7):
+            if u[i] > x + y:
+                return u[i] * y
+        if x > 5.0:
+            x = 2.0
+    return x * 0.1
+
+
+def chosen(u, w):
+    if u[0] > 0.0:
+        w = u
+    return w
+
+
 def mixed(u, w):
     t = u * w
     half = np.empty_like(u)
@@ -74,6 +94,7 @@ class Generator:
         self.depth = 0
         self.indices: list[str] = []
         self.rebinds = self.writes = False
+        self.lists: list[str] = []
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -82,11 +103,13 @@ class Generator:
         """The function `f(A, B, v, a)`."""
         lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
         lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
-        lines += ["    c = 1", "    p, q = np.array([0, 3, 1]), np.array([2, -1, 2])"]
+        lines += ["    c, h1, h2 = 1, [], [a]", "    p, q = np.array([0, 3, 1]), np.array([2, -1, 2])"]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
+        self.lists = [one for one in ("h1", "h2") if self.random.random() < 0.3]
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
+        lines.append("    s = s + sum([k * total(x) for k, x in enumerate(h1 + h2)])")
         lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)")
         return HELPERS + "\n".join(lines) + "\n"
 
@@ -150,6 +173,8 @@ class Generator:
         pad, chance = "    " * depth, self.random.random()
         if self.rebinds and self.random.random() < 0.25:
             return [pad + self.rebinding()]
+        if self.lists and self.random.random() < 0.2:
+            return [pad + self.appended()]
         if chance < 0.12 and depth < 4:
             return self.loop(depth)
         if chance < 0.22 and depth < 5:
@@ -188,6 +213,13 @@ class Generator:
             return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {value}"]
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
 
+    def appended(self) -> str:
+        """A statement that appends to a list; there is one for each list."""
+        return self.lists.pop() + self.pick(
+            f".append({self.number()})", f".append({self.vector()} * 0.1)", f".append(({self.pick('s', 'r', 'c')}, c))",
+            f".append(({self.pick('v', 'w')}.copy(), {self.number()}))", ".append(A[1:] + 0.5)",
+        )  # fmt: skip
+
     def not_compiled(self) -> str:
         """A statement that Python runs."""
         return self.pick(
@@ -205,7 +237,7 @@ class Generator:
             f"{name} = {name} + 0.1 * ({self.vector()})", f"{name} = {self.vector()}",
             f"{name} = {self.number()} * {name}",
             "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
-            f"{name} = np.zeros(n)", "x, y = turned(x, y)",
+            f"{name} = np.zeros(n)", f"{name} = chosen(x, y)", "x, y = turned(x, y)",
         )  # fmt: skip
 
     def condition(self) -> str:
@@ -335,7 +367,9 @@ class Generator:
         if chance < 0.46:
             return self.pick(*NUMBERS)
         if chance < 0.5:
-            return f"bent({self.element()})" if self.random.random() < 0.5 else f"sided({self.element()}, s)"
+            return self.pick(
+                f"bent({self.element()})", f"sided({self.element()}, s)", f"first_above(v, {self.element()})"
+            )
         if chance < 0.75:
             return self.element()
         if chance < 0.85:
