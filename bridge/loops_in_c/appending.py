@@ -7,11 +7,13 @@ stops, and runs once more with more room.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bridge.loops_in_c.aliasing import APPENDED
 from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.ir import Array, Assign, Block, Check, Const, Each, Expr, Make, Op, Size, Stmt, Store, Var
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, Number, Value
+from bridge.loops_in_c.last_items import item_of
+from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, Value, alike
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Part:
     ----------
     values : the local array with its values.
     ndim : the axes of an array; 0 for a number.
-    details : the local array with the extents of each array; for a number, whether each is a number of Python's.
+    details : the local array with the extents and the identity of each array, which is zero for one without a name; for
+        a number, whether each is a number of Python's.
     """
 
     values: str
@@ -62,7 +65,10 @@ class Appending(Assigning):
     ----------
     histories : the lists that the loop appends to, by the variables that hold them, with the place of the call.
     prologue : statements before the loop.
+    lists : the variables of lists whose last items are variables, too.
     """
+
+    lists: frozenset[str] = frozenset()
 
     histories: dict[str, tuple[History, tuple[int, int]]]
     prologue: list[Stmt]
@@ -79,7 +85,9 @@ class Appending(Assigning):
     def append(self, name: str, node: ast.Call) -> None:
         """Append a number, an array, or a tuple of those to a list."""
         arg, count = node.args[0], f".appended.{name}"
-        self._define(count)
+        if name in self.lists and not (isinstance(arg, ast.Name) and arg.id == item_of(name)):
+            self.refuse("a function appends to a list whose last item the loop reads", node)
+        self.define(count)
         parts: list[Part] = []
         for one in arg.elts if isinstance(arg, ast.Tuple) else (arg,):
             # Each value is computed in a block of its own.
@@ -98,8 +106,9 @@ class Appending(Assigning):
         if isinstance(value, Number) and value.has_one_type:
             kind, ndim = value.expr.kind, 0
         elif isinstance(value, Elements):
-            if not value.is_copy or value.is_part or not self.is_in_order(value):
-                self.refuse("an array that may have another name is appended", node)
+            is_alone = not value.shared if value.is_copy else self._has_identity(value)
+            if value.is_part or not is_alone or not self.is_in_order(value):
+                self.refuse("an array is appended that may be a view, or lie in another order in memory", node)
             kind, ndim = value.kind, len(value.extents)
         else:
             self.refuse("something else than numbers and arrays is appended", node)
@@ -111,6 +120,16 @@ class Appending(Assigning):
                 self.prologue.append(Block(self.line, [Make(array, (Var("i", room_of(array)),))]))
         return part
 
+    def _has_identity(self, value: Elements) -> bool:
+        """Whether a name shows a whole array, so that its identity is that of Python's array."""
+        if value.array is None or self.prefix or value.array in self.gapped:
+            return False
+        if not self.has_identities:
+            self.has_identities = True
+            raise Again
+        is_whole = alike(replace(value, shared=frozenset()), self.whole(value.array))
+        return is_whole and value.array not in self.uncertain
+
     def _append_number(self, part: Part, value: Value, count: Expr) -> None:
         assert isinstance(value, Number)
         weak = value.weak if isinstance(value.weak, Expr) else Const("b", bool(value.weak))
@@ -121,7 +140,7 @@ class Appending(Assigning):
 
     def _append_array(self, part: Part, value: Elements, count: Expr) -> None:
         filled = filled_of(part.values)
-        self._define(filled)
+        self.define(filled)
         extents = tuple(self.hold(one) for one in value.extents)
         size: Expr = ONE
         for one in extents:
@@ -137,8 +156,13 @@ class Appending(Assigning):
             Each(names, extents, part.values, (place,), value.at(tuple(Var("i", name) for name in names)))
         )
         self._flush()
-        for k, one in enumerate(extents):
-            place = Op("i", "add", (Op("i", "mul", (count, Const("i", part.ndim))), Const("i", k)))
+        identity: Expr = ZERO
+        if not value.is_copy and value.array is not None:
+            identity = self.identity(value.array)
+            self.define(APPENDED)
+            self._assign(APPENDED, Op("i", "max", (Var("i", APPENDED), identity)))
+        for k, one in enumerate((*extents, identity)):
+            place = Op("i", "add", (Op("i", "mul", (count, Const("i", part.ndim + 1))), Const("i", k)))
             self._reserve(part.details, Op("i", "add", (place, ONE)))
             self.block.append(Store(part.details, (place,), one))
             self._flush()
@@ -148,13 +172,6 @@ class Appending(Assigning):
         """Stop if a local array is too small."""
         self.block.append(Assign(needed_of(array), size))
         self.block.append(Check(Op("b", "le", (Var("i", needed_of(array)), Size("i", array, 0)))))
-
-    def _define(self, name: str) -> None:
-        """A counter, which is zero when the loop begins."""
-        if name not in self.variables:
-            self.variables[name] = "i"
-            self.nonneg.add(name)
-            self.prologue.append(Block(self.line, [Assign(name, ZERO)]))
 
     def _assign(self, name: str, expr: Expr) -> None:
         self._flush()

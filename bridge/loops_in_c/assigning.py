@@ -258,7 +258,12 @@ class Assigning(Aliasing):
 
     def _copied(self, name: str, value: Elements) -> Elements:
         """A new array of a variable, or a copy of one that a function has returned."""
-        return replace(self.make(self.home(name, value), value), shared=value.shared)
+        home = self.home(name, value)
+        made = replace(self.make(home, value), shared=value.shared)
+        self.after += self.identify(home)
+        if value.shared and self.has_identities:
+            self.note_uncertain(home)
+        return made
 
     def rebound(self, name: str, holds: bool) -> Assign:
         """Say whether a name that the loop began with an array for has been bound in the loop."""

@@ -1,4 +1,4 @@
-"""Attributes of objects are variables to a loop: arrays and numbers that it reads, and numbers that it sets."""
+"""Attributes of objects are variables to a loop: arrays, lists and numbers that it reads, and numbers that it sets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chains(loop: ast.AST) -> dict[Chain, bool]:
 
 
 def values(found: Mapping[Chain, bool], names: Mapping[str, Any]) -> dict[Chain, Found]:
-    """The arrays and numbers that chains lead to, by the part of the chain that leads to them.
+    """The arrays, lists and numbers that chains lead to, by the part of the chain that leads to them.
 
     Numbers that are set count if no other chain leads to them.
     """
@@ -50,7 +50,7 @@ def values(found: Mapping[Chain, bool], names: Mapping[str, Any]) -> dict[Chain,
             if type(value) is ModuleType or not is_plain(value, name):
                 break
             owner, value = value, getattr(value, name)
-            if is_number(value) or is_tracked(value) or type(value) is np.ndarray:
+            if is_number(value) or is_tracked(value) or type(value) in (np.ndarray, list):
                 part = chain[:count]
                 values[part] = Found(value, owner, found.get(part, False))
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -13,7 +14,7 @@ from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
 from bridge.loops_in_c.stopping import Branch, Inserted, Reason, without
-from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, alike, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.nodes import copied
@@ -110,8 +111,8 @@ class Calls(Appending):
                 self.block.append(Assign(bound_flag(one), Const("b", False)))
         for name, value in values.items():
             self.bind(name, value)
-        self.out.append(Block(node.lineno, self.block))
-        self.block = []
+        self.out += [Block(node.lineno, self.block), *self.after]
+        self.block, self.after = [], []
         outer_file, self.file = self.file, file
         try:
             result = self._body(definition)
@@ -182,7 +183,8 @@ class Calls(Appending):
         if isinstance(value, Elements) and value.array is not None and value.array.startswith(self.prefix):
             # The function's own array ends with it. The caller binds a copy, which may be one of another array, too.
             shared = frozenset(one for one in value.shared if not one.startswith(self.prefix))
-            return Elements(value.kind, value.extents, value.at, shared=shared)
+            is_whole = alike(replace(value, shared=frozenset()), self.whole(value.array))
+            return Elements(value.kind, value.extents, value.at, shared=shared, is_part=not is_whole)
         return value
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
-from bridge.loops_in_c.appending_runs import Appended
+from bridge.loops_in_c.appended import Appended
 from bridge.loops_in_c.building import Run
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in

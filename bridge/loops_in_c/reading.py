@@ -68,6 +68,7 @@ class Reader(Iterating):
         self.mixed: set[str] = set()
         self.unordered: set[str] = set()
         self.gapped: set[str] = set()
+        self.uncertain: set[str] = set()
         self.read: list[Read] = []
         self.block: list[Stmt] = []
 
@@ -143,14 +144,14 @@ class Reader(Iterating):
 
     def _attempt(self, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
         """Read something in another way if it is refused in the first."""
-        names, out, block = dict(self.names), list(self.out), self.block
+        names, out, block, after = dict(self.names), list(self.out), self.block, list(self.after)
         try:
             return first()
         except NotCompiled:
             self.names.clear()
             self.names.update(names)
             self.out[:] = out
-            self.block = block
+            self.block, self.after = block, after
             return second()
 
     def condition(self, node: ast.expr) -> Expr:
@@ -230,7 +231,8 @@ class Reader(Iterating):
         finally:
             if self.block:
                 self.out.append(Block(line, self.block))
-            self.block = outer
+            self.out += self.after
+            self.block, self.after = outer, []
 
     def _do_Pass(self, node: ast.Pass) -> None:
         pass

@@ -18,7 +18,8 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
-from bridge.loops_in_c.appending_runs import Appended, AppendingRuns
+from bridge.loops_in_c.aliasing import identity_of
+from bridge.loops_in_c.appended import Appended, AppendingRuns
 from bridge.loops_in_c.attributes import Chain, as_variables, chains, is_plain, values
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError, ForkSafeLock
@@ -27,6 +28,7 @@ from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read, is_instance, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
+from bridge.loops_in_c.last_items import item_of, last_items, lists_read, with_last_items
 from bridge.loops_in_c.outermost import FUNCTIONS, Outermost
 from bridge.loops_in_c.reading import Reader
 from bridge.loops_in_c.stopping import Branch, Reason, without
@@ -70,6 +72,7 @@ class Site:
     swap: Swap | None
     chains: dict[Chain, bool]
     with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
+    with_items: dict[frozenset[str], Site] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
     count: int = 0
     stops: dict[Branch, Reason] = field(default_factory=dict)
@@ -116,7 +119,8 @@ def site_of(number: int) -> Site:
 
 
 def _site(loop: Loop) -> Site:
-    parts = [one for one in ast.iter_child_nodes(loop.node) if one not in loop.node.orelse]
+    apart = (*loop.node.orelse, getattr(loop.node, "iter", None))
+    parts = [one for one in ast.iter_child_nodes(loop.node) if one not in apart]
     names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
     assigned = set().union(*map(bound, parts))
     return Site(loop, sorted(names), assigned, swap_of(loop.node), chains(loop.node))
@@ -169,8 +173,16 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     for name in site.used:
         if name not in own and name not in live and type(frame.f_globals.get(name)) in _VARY:
             live[name] = ARRAYS.seen(frame.f_globals[name])
+    items = last_items(lists_read(site.node), live)
+    if items:
+        lists = frozenset(items)
+        if lists not in site.with_items:
+            site.with_items[lists] = _site(site.loop._replace(node=with_last_items(site.node, lists)))
+            site.with_items[lists].stops = site.stops
+        site = site.with_items[lists]
+        live |= {item_of(name): ARRAYS.seen(one) for name, one in items.items()}
     owners = {".".join(chain): one.owner for chain, one in attributes.items() if one.is_set}
-    return Beginning(context, site, live, iterable, frame, owners)
+    return Beginning(context, site, live, iterable, frame, owners, frozenset(items))
 
 
 class Beginning:
@@ -194,9 +206,10 @@ class Beginning:
         iterable: Any,
         frame: FrameType,
         owners: Mapping[str, Any],
+        lists: frozenset[str],
     ) -> None:
         self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
-        self.owners = owners
+        self.owners, self.lists = owners, lists
         self.outermost = None if iterable is None else Outermost(iterable)
         if self.outermost is not None:
             self.live = {**live, **self.outermost.live}
@@ -357,6 +370,7 @@ class Beginning:
 
         reader = Reader(self.kinds, self.arrays, look, self.not_negative, self.site.stops)
         reader.sets_attributes = bool(self.owners)
+        reader.lists = self.lists
         reader.has_else = bool(self.site.node.orelse)
         program = reader.program(node)
         outputs = self._outputs(reader, program)
@@ -483,9 +497,12 @@ class Beginning:
         ended = {
             name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed
         }
-        values_left = self._values(found, run)
-        appended = found.appending.append(run, self._made, {name: one.value for name, one in self.objects.items()})
-        self._log(found, run, tracked, windows, args, ended, values_left, appended, done)
+        lists = {name: one.value for name, one in self.objects.items()}
+        given = [self.live[name] for name in self.arrays]
+        appended, arrays = found.appending.append(run, self._made, lists, given)
+        values_left = self._values(found, run, arrays)
+        own = {name: one for name, one in values_left.items() if not any(one is other for other in arrays.values())}
+        self._log(found, run, tracked, windows, args, ended, own, appended, done)
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
@@ -522,7 +539,7 @@ class Beginning:
         """The variables that the loop binds and the function may read, with what they hold at its end."""
         node = self.site.node
         found: dict[str, Number | Elements] = {}
-        for name in sorted(self.site.bound):
+        for name in sorted(self.site.bound - {*map(item_of, self.lists)}):
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
                 if name in self.site.live and not value.has_one_type:
@@ -548,13 +565,17 @@ class Beginning:
                 raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
         return found
 
-    def _values(self, found: Compiled, run: Run) -> dict[str, Any]:
-        """The variables that the loop has bound."""
+    def _values(self, found: Compiled, run: Run, arrays: Mapping[int, Any]) -> dict[str, Any]:
+        """The variables that the loop has bound. `arrays` that are in lists already have identities."""
         plan, program, values = found.library.plan, found.library.program, {}
         for name, value in found.names.items():
             if isinstance(value, Elements):
                 assert value.array is not None
                 if name in self.arrays and not run.number(bound_flag(name)):
+                    continue
+                known = identity_of(value.array)
+                if known in program.variables and run.number(known) in arrays:
+                    values[name] = arrays[run.number(known)]
                     continue
                 active = program.arrays[value.array].memory in plan.active_memory
                 values[name] = self._made(run.local(value.array), False, active)

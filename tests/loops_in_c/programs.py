@@ -940,7 +940,7 @@ def no_branch_is_compiled(A, v, a):
     return np.sum(v)
 
 
-@python("an array that may have another name is appended")
+@python("an array is appended that may be a view")
 def a_history_of_views(A, v, a):
     rows = []
     for i in range(4):
@@ -988,6 +988,36 @@ def a_function_that_may_return_an_argument(A, v, a):
         v[1] = 5.0 * i
         s = s + w[1]
     return s
+
+
+@python("an item of this")
+def the_last_item_of_a_list_with_two_names(A, v, a):
+    found = [v[0]]
+    same = found
+    for i in range(4):
+        same.append(v[i])
+        v[0] = found[-1] * a
+    return sum(found)
+
+
+@python("a function appends to a list whose last item the loop reads")
+def the_last_item_of_a_list_that_a_function_appends_to(A, v, a):
+    found = [v[0]]
+    for i in range(4):
+        noted(found, v[i])
+        v[0] = found[-1] * a
+    return sum(found)
+
+
+@python("an array is appended that may be a view")
+def a_history_of_what_a_function_returns(A, v, a):
+    found, x = [], v * a
+    for _ in range(4):
+        x = x * v
+        y = one_of_two(v, x)
+        found.append(y)
+    x[0] = a
+    return np.sum(found[1] * found[2])
 
 
 @python("compiled code stops too often")
@@ -1117,6 +1147,68 @@ def histories(A, v, a):
     return total + sum(np.sum(x) for x in arrays) + sum(i * np.sum(x) * y * late for i, x, late, y in several)
 
 
+def rate_of_three(y, a):
+    found = np.zeros(4)
+    found[0], found[1], found[2:] = y[1] * a, -y[0], y[:2]
+    return found
+
+
+@compiled
+def histories_of_arrays_with_names(A, v, a):
+    times, states, before, same, zeros, x, t, w = [0.0], [v], [], [], [], v * a, 0.0, np.ones(4)
+    for i in range(12):
+        before.append((x, i))
+        rate = rate_of_three(x, a)
+        x = x + 0.1 * (rate + rate_of_three(x + 0.1 * rate, a))
+        w = w * 0.5
+        t = t + 0.1
+        states.append(x)
+        times.append(t)
+        same.append(v)
+        if i % 5 == 0:
+            zeros.append(w)
+        v[i % 4] *= a
+    is_same = states[-1] is x and before[-1][0] is states[-2] and same[0] is v and type(zeros[0]) is np.ndarray
+    x[0] = 2.0 * a
+    v[1] = 3.0 * a
+    total = np.sum(np.array(states) * np.array(times)[:, None]) * is_same + np.sum(same[0] * same[5])
+    return total + sum(np.sum(y) * i for y, i in before) + np.sum(zeros[1] * A[0])
+
+
+class Recorder:
+    """An object with lists."""
+
+    def __init__(self, v):
+        self.states, self.count = [v[0]], [0]
+
+
+@compiled
+def last_items_of_lists(A, v, a):
+    t, x, recorder = [0.0], [v], Recorder(v)
+    for i in range(12):
+        x.append(x[-1] + 0.1 * np.sin(x[-1] * a) * t[-1])
+        t.append(t[-1] + 0.1)
+        if i % 3 == 0:
+            recorder.states.append(recorder.states[-1] * v[i % 4])
+            recorder.count.append(recorder.count[-1] + 1)
+    while t[-1] < 2.0:
+        t.append(t[-1] * 1.3 + v[1] ** 2)
+    x[-1][0] = 3.0
+    total = np.sum(np.array(x) * np.array(t)[: len(x), None]) * len(t) * t[-1]
+    return total * recorder.states[-1] * recorder.states[2] * recorder.count[-1]
+
+
+@compiled
+def an_array_in_a_list_is_written(A, v, a):
+    found, x = [], v * a
+    for i in range(4):
+        x = x * v
+        found.append(x)
+        if i == 2:
+            x[0] = 3.0
+    return sum(np.sum(y) * k for k, y in enumerate(found))
+
+
 @compiled
 def a_history_of_which_a_part_is_infinite(A, v, a):
     roots = []
@@ -1160,7 +1252,7 @@ def outermost_loops_over_several(A, v, a):
         v[k] = v[k - 1] * a
     for row in reversed(A):
         row *= a
-        A[0] += row
+        v += row
     for t in np.linspace(0.0, 1.0, 5):
         s = s + np.sin(t * a) * v[0]
     for k in np.arange(4):

@@ -109,6 +109,7 @@ class Generator:
         self.lists = [one for one in ("h1", "h2") if self.random.random() < 0.3]
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
+        lines.append(self.pick("    y[0] = s", "    x[1] = a * 2.0", "    c = c + 1"))
         lines.append("    s = s + sum([k * total(x) for k, x in enumerate(h1 + h2)])")
         lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)")
         return HELPERS + "\n".join(lines) + "\n"
@@ -215,9 +216,14 @@ class Generator:
 
     def appended(self) -> str:
         """A statement that appends to a list; there is one for each list."""
-        return self.lists.pop() + self.pick(
+        name = self.lists.pop()
+        if name == "h2" and self.random.random() < 0.3:
+            return f"h2.append(h2[-1] * {self.number()})"
+        return name + self.pick(
             f".append({self.number()})", f".append({self.vector()} * 0.1)", f".append(({self.pick('s', 'r', 'c')}, c))",
-            f".append(({self.pick('v', 'w')}.copy(), {self.number()}))", ".append(A[1:] + 0.5)",
+            f".append(({self.pick('v', 'w')}.copy(), {self.number()}))", ".append(A[1:] + 0.5)", ".append(x)",
+            ".append(y)",
+            f".append(({self.pick('x', 'y')}, {self.pick('x', 'y', 's')}))",
         )  # fmt: skip
 
     def not_compiled(self) -> str:

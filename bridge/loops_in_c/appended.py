@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from bridge.arrays.tracked import is_tracked
 from bridge.loops_in_c import memory
@@ -57,34 +56,54 @@ class AppendingRuns:
             for part in history.parts:
                 yield from (part.values, part.details)
 
-    def append(self, run: Run, made: Callable[..., Any], lists: Mapping[str, Any]) -> list[Appended]:
-        """Append what compiled code has appended; the tracked values among it."""
+    def append(
+        self, run: Run, made: Callable[..., Any], lists: Mapping[str, Any], given: Sequence[Any]
+    ) -> tuple[list[Appended], dict[int, Any]]:
+        """Append what compiled code has appended. Returns the tracked values among it, and arrays by their identities.
+
+        Parameters
+        ----------
+        made : makes a value of the program.
+        lists, given : the lists by their variables, and the arrays that the loop began with.
+        """
         tracked: list[Appended] = []
+        arrays = {-1 - k: one for k, one in enumerate(given)}
         for history in self.histories:
             count = run.number(history.count)
-            columns = [self._values(run, part, count, made, tracked) for part in history.parts]
+            columns = [list(self._values(run, part, count, made, tracked, arrays)) for part in history.parts]
             values = list(zip(*columns, strict=True)) if history.is_tuple else columns[0]
             if values:
                 READER.of(lists[history.name].extend)(values)
-        return tracked
+        return tracked, arrays
 
-    def _values(self, run: Run, part: Part, count: int, made: Callable[..., Any], tracked: list[Appended]) -> list[Any]:
+    def _values(
+        self,
+        run: Run,
+        part: Part,
+        count: int,
+        made: Callable[..., Any],
+        tracked: list[Appended],
+        arrays: dict[int, Any],
+    ) -> Iterator[Any]:
         """The values of one part, made as the program's."""
-        run.shorten(part.values, run.number(filled_of(part.values)) if part.ndim else count)
-        run.shorten(part.details, count * max(part.ndim, 1))
-        values, details = run.local(part.values), run.local(part.details)
         is_active = run.library.program.arrays[part.values].memory in run.library.plan.active_memory
-        found, begin = [], 0
+        width = part.ndim + 1
+        run.shorten(part.values, run.number(filled_of(part.values)) if part.ndim else count)
+        run.shorten(part.details, count * width)
+        values, details = run.local(part.values), run.local(part.details)
+        begin = 0
         for k in range(count):
-            begin, first = (begin, begin) if part.ndim else (k, k)
-            if part.ndim:
-                shape = tuple(details[k * part.ndim : (k + 1) * part.ndim])
-                end = begin + int(np.prod(shape))
-                one = made(values[begin:end].reshape(shape).copy(), False, is_active)
-                begin = end
+            *shape, detail = details[k * width : (k + 1) * width].tolist()
+            end = begin + math.prod(shape)
+            if part.ndim and detail in arrays:
+                one = arrays[detail]
             else:
-                one = made(values[k], bool(details[k]), is_active)
-            if is_tracked(one):
-                tracked.append(Appended(one.place, part.values, first))
-            found.append(one)
-        return found
+                # A copy: an array of the program owns its memory.
+                one = values[begin:end].reshape(shape).copy() if part.ndim else values[k]
+                one = made(one, not part.ndim and detail, is_active)
+                if is_tracked(one):
+                    tracked.append(Appended(one.place, part.values, begin))
+                if part.ndim and detail:
+                    arrays[detail] = one
+            begin = end
+            yield one
