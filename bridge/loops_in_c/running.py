@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
-from time import perf_counter
+from time import thread_time
 from types import FrameType
 from typing import Any
 
@@ -229,11 +229,11 @@ class Beginning:
                 reason = self.site.made[self.key] = f"it could not be compiled: {error}", self.site.node.lineno
                 raise NotCompiled(*reason) from None
             if not self._lend(found):
-                begun = perf_counter()
+                begun = thread_time()
                 try:
                     return self._run(found)
                 finally:
-                    self.seconds = perf_counter() - begun
+                    self.seconds = thread_time() - begun
             self._describe()
         raise NotCompiled("arrays that it writes cannot be lent", self.site.node.lineno)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from bridge.code_position import callers_frame
@@ -17,7 +17,7 @@ from bridge.loops_in_c.compiling import running
 from bridge.loops_in_c.running import Site, beginning, obstacle, site_of
 from bridge.loops_in_c.values import NotCompiled
 from bridge.source.iterating import Iteration
-from bridge.source.looping import RAN, REASONS, Progress
+from bridge.source.looping import RAN, REASONS, STOPS, Progress
 
 HOT = 0.03
 """Seconds in Python after which a loop is compiled."""
@@ -52,7 +52,7 @@ class Heat:
     seconds_in_c: float = 0.0
     iterations_in_c: int = 0
     stops_too_often: bool = False
-    readings: int = 1
+    readings: int = 3
 
     @property
     def of_one(self) -> float:
@@ -122,7 +122,8 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
     site = site_of(number)
     if heat.stops_too_often:
         if not (site.stops and heat.readings):
-            REASONS[number] = _stops_of(site)
+            where = f"{site.loop.file}:{site.node.lineno}"
+            REASONS[number] = "; ".join((f"{where}: compiled code stops too often", *_stops_of(site)))
             return in_python
         heat.readings, heat.stops_too_often = heat.readings - 1, False
         site.stop_nowhere()
@@ -144,16 +145,17 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
         return _part(heat, over, found)
     RAN.add(number)
     REASONS.pop(number, None)
+    if site.stops:
+        STOPS[number] = _stops_of(site)
     if left.is_over or not (left.rest is None or _has_parts(left.rest)):
         return left
     # Compiled code has stopped before an iteration, which Python runs; it may take longer than others.
     return Part(heat, left.rest, 1, left.values, not heat.iterations)
 
 
-def _stops_of(site: Site) -> str:
-    """Why compiled code stops."""
-    reasons = "".join(f"; {file or site.loop.file}:{line}: {reason}" for reason, line, file in site.stops.values())
-    return f"{site.loop.file}:{site.node.lineno}: compiled code stops too often{reasons}"
+def _stops_of(site: Site) -> list[str]:
+    """The branches that are not compiled, with the reasons."""
+    return [f"{file or site.loop.file}:{line}: {reason}" for reason, line, file in site.stops.values()]
 
 
 def _in_c(context: Any, heat: Heat, site: Site, over: Any, waits: bool) -> Progress | None:
@@ -164,10 +166,11 @@ def _in_c(context: Any, heat: Heat, site: Site, over: Any, waits: bool) -> Progr
     if not waits and running() >= _COMPILERS:
         return None
     while True:
-        known, start = len(site.stops), perf_counter()
+        # Another process may have the processor meanwhile.
+        known, start = len(site.stops), thread_time()
         try:
             begun = beginning(context, site, over, callers_frame())
-            seconds = perf_counter() - start
+            seconds = thread_time() - start
             left = begun.run() if waits or begun.is_ready() else None
         except NotCompiled as error:
             if site.stop_at(error) or len(site.stops) > known:

@@ -55,6 +55,9 @@ REASONS: dict[int, str] = {}
 RAN: set[int] = set()
 """The numbers of the loops that have run in C."""
 
+STOPS: dict[int, list[str]] = {}
+"""The branches that Python runs of loops that have run in C, by their numbers: `file:line: reason`."""
+
 
 VARIABLE = "BRIDGE_LOOPS"
 """The environment variable that selects how loops run where `loops=` is not given."""
