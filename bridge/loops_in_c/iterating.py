@@ -86,8 +86,8 @@ class Iterating(Calls):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == REST:
             count, item = self.items(node.args[0])
             begin = node.args[1]
-            left = _binary(count, ast.Sub(), begin)
-            count = self._named(node, "left", lambda: self.value(left))
+            rest = _binary(count, ast.Sub(), begin)
+            count = self._named(node, "rest", lambda: self.value(rest))
             return count, lambda k: item(_binary(begin, ast.Add(), k))
         counts = self.counts(node)
         if counts is not None:

@@ -71,6 +71,7 @@ class Site:
     bound: set[str]
     swap: Swap | None
     chains: dict[Chain, bool]
+    lists: frozenset[str]
     with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
     with_items: dict[frozenset[str], Site] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
@@ -103,7 +104,7 @@ class Site:
 
 
 _sites: dict[int, Site] = {}
-_MOST_STOPS = 32
+_MOST_STOPS = 12
 """The largest number of branches of one loop that are not compiled."""
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
@@ -123,7 +124,7 @@ def _site(loop: Loop) -> Site:
     parts = [one for one in ast.iter_child_nodes(loop.node) if one not in apart]
     names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
     assigned = set().union(*map(bound, parts))
-    return Site(loop, sorted(names), assigned, swap_of(loop.node), chains(loop.node))
+    return Site(loop, sorted(names), assigned, swap_of(loop.node), chains(loop.node), lists_read(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -173,7 +174,7 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     for name in site.used:
         if name not in own and name not in live and type(frame.f_globals.get(name)) in _VARY:
             live[name] = ARRAYS.seen(frame.f_globals[name])
-    items = last_items(lists_read(site.node), live)
+    items = last_items(site.lists, live) if site.lists else {}
     if items:
         lists = frozenset(items)
         if lists not in site.with_items:
@@ -497,12 +498,10 @@ class Beginning:
         ended = {
             name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed
         }
-        lists = {name: one.value for name, one in self.objects.items()}
-        given = [self.live[name] for name in self.arrays]
-        appended, arrays = found.appending.append(run, self._made, lists, given)
+        appended, arrays = self._appended(found, run)
         values_left = self._values(found, run, arrays)
-        own = {name: one for name, one in values_left.items() if not any(one is other for other in arrays.values())}
-        self._log(found, run, tracked, windows, args, ended, own, appended, done)
+        born = {name: one for name, one in values_left.items() if not any(one is other for other in arrays.values())}
+        self._log(found, run, tracked, windows, args, ended, born, appended, done)
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
@@ -510,6 +509,13 @@ class Beginning:
             if name in values_left:
                 READER.set_attribute(owner, name.rpartition(".")[2], values_left.pop(name))
         return Progress({**values_left, **self._swapped(run)}, rest, is_over)
+
+    def _appended(self, found: Compiled, run: Run) -> tuple[list[Appended], dict[int, Any]]:
+        """Append to lists what the loop has appended."""
+        if not found.appending.histories:
+            return [], {}
+        lists = {name: one.value for name, one in self.objects.items()}
+        return found.appending.append(run, self._made, lists, [self.live[name] for name in self.arrays])
 
     def _swapped(self, run: Run) -> dict[str, Any]:
         """The arrays of names that the loop swaps."""

@@ -68,7 +68,7 @@ class Heat:
         self.seconds_in_c += seconds
         self.iterations_in_c += done
         if self.stops > _STOPS:
-            least = self.seconds_in_c / self.of_one if is_timed and self.iterations else _MANY * self.stops
+            least = self.seconds_in_c / self.of_one if is_timed and self.seconds else _MANY * self.stops
             self.stops_too_often = self.iterations_in_c < least
             self.stops, self.seconds_in_c, self.iterations_in_c = 0, 0.0, 0
 
@@ -145,8 +145,7 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
         return _part(heat, over, found)
     RAN.add(number)
     REASONS.pop(number, None)
-    if site.stops:
-        STOPS[number] = _stops_of(site)
+    STOPS[number] = _stops_of(site)
     if left.is_over or not (left.rest is None or _has_parts(left.rest)):
         return left
     # Compiled code has stopped before an iteration, which Python runs; it may take longer than others.

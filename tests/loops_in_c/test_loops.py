@@ -667,7 +667,7 @@ def test_random_loops(tmp_path: Path, loops: Callable[[str], list[int]]) -> None
 @pytest.mark.ci
 @pytest.mark.parametrize("first", range(100, 220, 30))
 def test_more_random_loops(first: int, tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
-    assert sum([check_seed(seed, tmp_path, loops) for seed in range(first, first + 30)]) > 20
+    assert sum([check_seed(seed, tmp_path, loops) for seed in range(first, first + 30)]) > 17
 
 
 @pytest.mark.nightly
