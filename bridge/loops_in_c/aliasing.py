@@ -4,6 +4,9 @@ Each array that the loop makes lies in memory of its own (a local array). A name
 shows the same memory. Where two ways meet (after an `if`, at the end of an iteration), a name must show one memory: if
 it shows two, each way copies its array into the name's own local array, and `Elements.shared` keeps what it is a copy
 of. A copy must not be written while another name may show the original, and ends where the original is written.
+
+If arrays are appended to lists, each local array also has an identity: a number of Python's array. Copies have the same
+one. An array that is in a list is not written: compiled code stops there.
 """
 
 from __future__ import annotations
@@ -12,10 +15,30 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bridge.loops_in_c.expressions import Expressions
-from bridge.loops_in_c.ir import Array, Block, Check, Each, Expr, If, Load, Make, Op, Size, Stmt, Var
-from bridge.loops_in_c.values import Axis, Elements, Unbound, Value, alike, bound_flag, local_name, read_by, with_sizes
+from bridge.loops_in_c.ir import Array, Assign, Block, Check, Const, Each, Expr, If, Load, Make, Op, Size, Stmt, Var
+from bridge.loops_in_c.values import (
+    ONE,
+    ZERO,
+    Again,
+    Axis,
+    Elements,
+    Unbound,
+    Value,
+    alike,
+    bound_flag,
+    local_name,
+    read_by,
+    with_sizes,
+)
 
 Names = dict[str, Value]
+APPENDED, _LATEST = ".appended.last", ".latest"
+"""The variables that hold the largest identity of an array in a list, and of all arrays."""
+
+
+def identity_of(array: str) -> str:
+    """The variable that holds the identity of a local array."""
+    return f"{array}.identity"
 
 
 class Aliasing(Expressions):
@@ -30,6 +53,8 @@ class Aliasing(Expressions):
     first_arrays : the arrays that the loop begins with.
     given : the variables that are bound to arrays which the loop may have begun with.
     after : statements that follow the one that is read.
+    has_identities : whether arrays have identities.
+    uncertain : local arrays whose identities may be wrong.
     """
 
     prefix: str
@@ -39,6 +64,43 @@ class Aliasing(Expressions):
     first_arrays: Mapping[str, Array]
     given: set[str]
     after: list[Stmt]
+    prologue: list[Stmt]
+    has_identities = False
+    uncertain: set[str]
+
+    def identity(self, array: str) -> Expr:
+        """The number of Python's array; below zero for one that the loop begins with."""
+        if not self.arrays[array].is_local:
+            return Const("i", -1 - list(self.first_arrays).index(array))
+        self.variables[identity_of(array)] = "i"
+        return Var("i", identity_of(array))
+
+    def identify(self, array: str, of: str = "") -> list[Stmt]:
+        """Statements that give a local array the identity of another one, or a new one."""
+        if not self.has_identities:
+            return []
+        made: list[Stmt] = []
+        if of in self.uncertain:
+            self.note_uncertain(array)
+        if not of:
+            self.define(_LATEST)
+            made.append(Block(self.line, [Assign(_LATEST, Op("i", "add", (Var("i", _LATEST), ONE)))]))
+        expr = self.identity(of) if of else Var("i", _LATEST)
+        self.identity(array)
+        return [*made, Block(self.line, [Assign(identity_of(array), expr)])]
+
+    def note_uncertain(self, array: str) -> None:
+        """Take note that a local array may be another one in Python, which a function has returned."""
+        if array not in self.uncertain:
+            self.uncertain.add(array)
+            raise Again
+
+    def define(self, name: str) -> None:
+        """A counter, which is zero when the loop begins."""
+        if name not in self.variables:
+            self.variables[name] = "i"
+            self.nonneg.add(name)
+            self.prologue.append(Block(self.line, [Assign(name, ZERO)]))
 
     def home(self, name: str, value: Elements) -> str:
         """The local array of a variable."""
@@ -91,6 +153,7 @@ class Aliasing(Expressions):
             while token in taken:
                 token += "~"
             self.make(token, self.whole(local))
+            self.after += self.identify(token, local)
         for name in shown:
             value = self.names[name]
             assert isinstance(value, Elements)
@@ -137,6 +200,9 @@ class Aliasing(Expressions):
     def ended(self, array: str, kept: str = "") -> None:
         """An array is written: copies of it, where Python has none, hold old values, apart from one that is `kept`."""
         memory = self.arrays[array].memory
+        if self.has_identities and self.arrays[array].is_local:
+            self.define(APPENDED)
+            self.block.append(Check(Op("b", "gt", (self.identity(array), Var("i", APPENDED)))))
         for name, one in self.names.items():
             if isinstance(one, Elements) and memory in one.shared and one.array != kept:
                 self.names[name] = Unbound()
@@ -149,11 +215,12 @@ class Aliasing(Expressions):
         if home in self.arrays and alike(replace(value, shared=frozenset()), self.whole(home)):
             return
         outer, self.names, block, self.block = self.names, names, self.block, []
+        after, self.after = self.after, []
         self.names[name] = replace(value, array="", shared=value.shared | {self.arrays[value.array].memory})
         made = self.make(home, value)
         self.names[name] = replace(made, shared=self.names[name].shared)  # type: ignore[union-attr]
-        out.append(Block(self.line, self.block))
-        self.names, self.block = outer, block
+        out += [Block(self.line, self.block), *self.after, *self.identify(home, value.array)]
+        self.names, self.block, self.after = outer, block, after
 
     def met(self, one: Names, one_out: list[Stmt], other: Names, other_out: list[Stmt]) -> None:
         """Let names show the same memory where two ways meet."""

@@ -241,7 +241,7 @@ class Assigning(CallingBack):
             return replace(value, expr=self.hold(value.expr), weak=weak, flag=None)
         if isinstance(value, Elements):
             name = f".item.{node.lineno}.{node.col_offset}{self.copy}"
-            self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
+            self.names[name] = self._copied(name, value) if value.is_copy else value
             return name
         return value
 
@@ -323,13 +323,22 @@ class Assigning(CallingBack):
         return replace(value, flag=bound_flag(own))
 
     def _bound(self, name: str, value: Elements) -> Elements:
-        if value.is_copy or value.array is None:
-            return self.make(self.home(name, value), value)
         own = self.own(name)
-        if not all(map(self.is_local, (value.array, *value.shared))):
+        if not all(map(self.is_local, (*([] if value.is_copy else [value.array or ""]), *value.shared))):
             self._find_out(self.given, own)
+        if value.is_copy or value.array is None:
+            return self._copied(name, value)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
         return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
+
+    def _copied(self, name: str, value: Elements) -> Elements:
+        """A new array of a variable, or a copy of one that a function has returned."""
+        home = self.home(name, value)
+        made = replace(self.make(home, value), shared=value.shared)
+        self.after += self.identify(home)
+        if value.shared and self.has_identities:
+            self.note_uncertain(home)
+        return made
 
     def rebound(self, name: str, holds: bool) -> Assign:
         """Say whether a name that the loop began with an array for has been bound in the loop."""

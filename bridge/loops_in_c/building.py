@@ -259,6 +259,14 @@ class Run:
         shape = tuple(self.locals[number].extents[: one.ndim])
         return self._seen(number, "memory", shape, one.kind).copy()
 
+    def room(self, name: str) -> int:
+        """How many elements a local array has room for."""
+        return int(self.locals[self.library.printer.local.index(name)].capacity)
+
+    def shorten(self, name: str, size: int) -> None:
+        """Let a local array of one axis end where its values do."""
+        self.locals[self.library.printer.local.index(name)].extents[0] = size
+
     def _seen(self, number: int, part: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
         size = math.prod(shape)
         if not size:
@@ -272,11 +280,12 @@ class Run:
         if held.size:
             self._seen(number, "memory", held.shape, one.kind)[...] = held
 
-    def add_to_shadow(self, name: str, ct: np.ndarray) -> None:
-        """Give a local array its cotangent."""
+    def add_to_shadow(self, name: str, ct: np.ndarray, begin: int = 0) -> None:
+        """Give a local array, or its elements from `begin` on, their cotangent."""
         number = self.library.printer.local.index(name)
         if ct.size:
-            self._seen(number, "shadow", ct.shape, self.library.program.arrays[name].kind)[...] += ct
+            kind = self.library.program.arrays[name].kind
+            self._seen(number, "shadow", (begin + ct.size,), kind)[begin:] += ct.ravel()
 
 
 def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:

@@ -10,11 +10,12 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from bridge.loops_in_c.assigning import Assigning
+from bridge.loops_in_c.appending import Appending
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Load, Stmt, Store
 from bridge.loops_in_c.objects import Step, at
+from bridge.loops_in_c.stopping import Branch, Inserted, Reason, without
 from bridge.loops_in_c.values import (
     Elements,
     Known,
@@ -63,17 +64,21 @@ class Callee(NamedTuple):
     named: Mapping[str, Value]
 
 
-class Calls(Assigning):
+class Calls(Appending):
     """Reads calls of functions.
 
     Attributes
     ----------
     out : the statements that the loop has become so far.
     bound_cells : the variables that the loop binds and that are also variables of other functions.
+    file : that of the function whose body is read; empty for the loop's own.
+    stops : branches of functions that are not compiled.
     """
 
     out: list[Stmt]
     bound_cells: frozenset[str]
+    file: str = ""
+    stops: Mapping[Branch, Reason]
 
     def statement(self, node: ast.stmt) -> None:
         """Read a statement."""
@@ -81,7 +86,10 @@ class Calls(Assigning):
 
     def _do_Expr(self, node: ast.Expr) -> None:
         # A call has become statements already; a text is for readers.
-        if isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
+        path = self.list_of(node.value)
+        if path:
+            self.append(path, node.value)  # type: ignore[arg-type]
+        elif isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
             self.add_at(node.value)
         elif isinstance(node.value, ast.Name):
             self.value(node.value)
@@ -131,7 +139,7 @@ class Calls(Assigning):
         if isinstance(node.value, ast.Call) and not node.value.args and self.known(node.value.func) is super:
             return self._method_of_super(node)
         base = self.object_at(node.value)
-        if base is None:
+        if base is None or type(base.value) is list:
             return (), None
         step, is_class = self.step_of(base, node), isinstance(base.value, type)
         found = at(base.value, step) if base.path or is_class else None
@@ -187,8 +195,10 @@ class Calls(Assigning):
 
         It may not write what `earlier` expressions read: Python evaluates them before the call, and C after it.
         """
-        function = callee.function
+        function, file = callee.function, callee.function.__code__.co_filename
         definition = self._definition(function, node)
+        body = without(ast.Module(definition.body, []), file, self.stops).body
+        definition = definition._replace(body=body)
         if not callee.known.path:
             self.note(Read(referred(function), Step("code"), function.__code__))
         if len(self.callers) >= _DEEP:
@@ -223,14 +233,16 @@ class Calls(Assigning):
         for name, value in (free | values).items():
             self.bind(name, value)
         self.names[FIRST] = Known(next(iter(values), ""))
-        self.out.append(Block(node.lineno, self.block))
-        self.block = []
+        self.out += [Block(node.lineno, self.block), *self.after]
+        self.block, self.after = [], []
+        outer_file, self.file = self.file, file
         try:
             result = self._body(definition)
         except NotCompiled as error:
-            error.file = error.file or function.__code__.co_filename
+            error.file = error.file or file
             raise
         finally:
+            self.file = outer_file
             inner = self.prefix
             self.prefix, self.callers, self.look, self.globals, self.code, self.fixed = scope
         self.names = {
@@ -348,7 +360,8 @@ class Calls(Assigning):
             others = [self.names[one] for one in kept if one != name]
             if not any(isinstance(one, Elements) and value.array in (one.array, *one.shared) for one in others):
                 # Nothing else shows the function's own array, which ends with it. The caller binds a copy.
-                return Elements(value.kind, value.extents, value.at)
+                is_whole = alike(value, self.whole(value.array or ""))
+                return Elements(value.kind, value.extents, value.at, is_part=not is_whole)
         return value
 
 
@@ -361,7 +374,41 @@ def _without_returns(body: Sequence[ast.stmt], at: ast.AST) -> list[ast.stmt]:
             rest = body[number + 1 :]
             ways = [_without_returns([*way, *rest], one) for way in (one.body, one.orelse)]
             return [*body[:number], ast.copy_location(ast.If(one.test, *ways), one)]
+        if isinstance(one, (ast.For, ast.While)) and any(isinstance(x, ast.Return) for x in ast.walk(one)):
+            flag = f"{RESULT}.{one.lineno}.{one.col_offset}"
+            loop, is_set = copied(one), ast.Name(flag, ast.Load())
+            loop.body = _with_breaks(one.body, flag)
+            after = Inserted(is_set, [ast.Pass()], _without_returns(body[number + 1 :], at))
+            return [*body[:number], _assigned(flag, False, one), loop, _placed(after, one)]
     return [*body, *_results(ast.copy_location(ast.Return(None), at))]
+
+
+def _with_breaks(body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
+    """Statements of a loop that set a flag and end the loop where these return."""
+    made: list[ast.stmt] = []
+    for one in body:
+        if isinstance(one, ast.Return):
+            made += [*_results(one), _assigned(flag, True, one), _placed(ast.Break(), one)]
+        elif not any(isinstance(x, ast.Return) for x in ast.walk(one)):
+            made.append(one)
+        elif isinstance(one, ast.If):
+            ways = [_with_breaks(way, flag) for way in (one.body, one.orelse)]
+            made.append(ast.copy_location(ast.If(one.test, *ways), one))
+        elif isinstance(one, (ast.For, ast.While)):
+            loop = copied(one)
+            loop.body = _with_breaks(one.body, flag)
+            made += [loop, _placed(Inserted(ast.Name(flag, ast.Load()), [ast.Break()], []), one)]
+        else:
+            made.append(one)
+    return made
+
+
+def _assigned(name: str, value: bool, at: ast.stmt) -> ast.stmt:
+    return _placed(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), at)
+
+
+def _placed(node: Any, at: ast.stmt) -> Any:
+    return ast.fix_missing_locations(ast.copy_location(node, at))
 
 
 def _results(node: ast.Return) -> list[ast.stmt]:
@@ -371,7 +418,7 @@ def _results(node: ast.Return) -> list[ast.stmt]:
         values = {f"{RESULT}{number}": one for number, one in enumerate(node.value.elts)}
         values[RESULT] = ast.Constant(f"{RESULT}{len(values)}")
     made = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in values.items()]
-    return [ast.fix_missing_locations(ast.copy_location(one, node)) for one in made]
+    return [_placed(one, node) for one in made]
 
 
 class _Lifting(ast.NodeTransformer):

@@ -10,6 +10,7 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
+from bridge.loops_in_c.appended import Appended
 from bridge.loops_in_c.building import Run
 from bridge.loops_in_c.callbacks import like, within
 from bridge.loops_in_c.kinds import is_float
@@ -22,7 +23,8 @@ class LoopEntry(Entry):
     """A loop that ran in C."""
 
     __slots__ = (
-        "activated", "args", "arrays", "context", "done", "ended", "left", "names", "out", "run", "saved", "site",
+        "activated", "appended", "args", "arrays", "context", "done", "ended", "left", "names", "out", "run", "saved",
+        "site",
     )  # fmt: skip
 
     overwrites = replays = True
@@ -46,8 +48,14 @@ class LoopEntry(Entry):
         self.arrays = arrays
         self.left = {name: value for name, value in left.items() if is_tracked(value)}
         self.out = tuple(value.place for value in self.left.values())
+        self.appended: list[Appended] = []
         self.names: list[str] = []
         self.done = 0
+
+    def append(self, appended: list[Appended]) -> None:
+        """Take note of the values that the loop has appended to lists."""
+        self.appended = appended
+        self.out = (*self.out, *(one.place for one in appended))
 
     @property
     def activates(self) -> bool:  # type: ignore[override]
@@ -118,13 +126,17 @@ class LoopEntry(Entry):
             if window is not None:
                 within(wholes[key], window, array)[...] = np.isnan(region)
         present = Marks(wholes, places, np.zeros(len(run.marks)), {})
-        for (name, value), one in zip(self.left.items(), ct, strict=True):
+        for (name, value), one in zip(self.left.items(), ct, strict=False):
             if one is None:
                 continue
             if value.shape == () and name in run.order:
                 present.numbers[run.order.index(name)] = np.isnan(one)
             else:
                 present.local[self.arrays[name]] = np.isnan(one).astype(float)
+        for appended, one in self._of_appended(ct):
+            if appended.array not in present.local:
+                present.local[appended.array] = np.zeros(run.room(appended.array))
+            present.local[appended.array][appended.begin : appended.begin + one.size] = np.isnan(one)
         marks = present.copies()
         run.shadows[:] = 0.0
         run.marks[:] = present.numbers
@@ -144,13 +156,21 @@ class LoopEntry(Entry):
         """Give what the loop has left its cotangents."""
         run = self.run
         run.shadows[:] = 0.0
-        for (name, value), one in zip(self.left.items(), ct, strict=True):
+        for appended, one in self._of_appended(ct):
+            run.add_to_shadow(appended.array, one, appended.begin)
+        for (name, value), one in zip(self.left.items(), ct, strict=False):
             if one is None:
                 continue
             if value.shape == () and name in run.order:
                 run.shadows[run.order.index(name)] = one
             else:
                 run.add_to_shadow(self.arrays[name], np.asarray(one))
+
+    def _of_appended(self, ct: Any) -> Iterator[tuple[Appended, np.ndarray]]:
+        """The cotangents of values that the loop has appended to lists."""
+        for appended, one in zip(self.appended, ct[len(self.left) :], strict=True):
+            if one is not None:
+                yield appended, np.asarray(one).ravel()
 
     def _numbers(self) -> Iterator[tuple[str, Any]]:
         """The numbers that the loop began with and that carry a gradient."""

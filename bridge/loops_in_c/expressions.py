@@ -91,6 +91,7 @@ class Expressions(Arithmetic):
 
     names: dict[str, Value]
     read: dict[Any, Read]
+    lists_read: dict[Path, None]
     look: Callable[[str], Any]
     slots: Mapping[Path, str]
     root_of: Callable[[Any], str]
@@ -159,6 +160,8 @@ class Expressions(Arithmetic):
     def part(self, base: Known, step: Step, node: ast.AST) -> Value:
         """A part of an object: a slot, or something that is known."""
         path = (*base.path, step)
+        if type(base.value) is list:
+            self.lists_read[base.path] = None
         if path in self.slots:
             name = self.slots[path]
             if name not in self.names:
@@ -253,6 +256,7 @@ class Expressions(Arithmetic):
         found = at(base.value, Step("length"))
         if found is None or not base.path:
             self.refuse("the length of this", node)
+        self.lists_read[base.path] = None
         self.note(Read(base.path, Step("length"), found.value))
         return int(found.value)
 
@@ -279,12 +283,29 @@ class Expressions(Arithmetic):
 
         def pair(operator: ast.cmpop, right: ast.expr) -> Value:
             nonlocal left
-            name = COMPARISONS.get(type(operator)) or self.refuse("this comparison", node)
             one, left = left, self.value(right)
+            known = self._compared(operator, one, left)
+            if known is not None:
+                return Number(Const("b", known))
+            name = COMPARISONS.get(type(operator)) or self.refuse("this comparison", node)
             return self.elementwise(name, (one, left), node)
 
         pairs = zip(node.ops, node.comparators, strict=True)
         return self._decided("and", [lambda one=one: pair(*one) for one in pairs], node)  # type: ignore[misc]
+
+    def _compared(self, operator: ast.cmpop, one: Value, other: Value) -> bool | None:
+        """The result of a comparison that is known when the loop is read: of identity, or of texts; else None."""
+        pair = [x for x in (one, other) if isinstance(x, Known)]
+        are_texts = len(pair) == 2 and all(type(x.value) is str for x in pair)
+        if isinstance(operator, (ast.Eq, ast.NotEq)) and are_texts:
+            return (pair[0].value == pair[1].value) is isinstance(operator, ast.Eq)
+        if not pair or not isinstance(operator, (ast.Is, ast.IsNot)):
+            return None
+        # With other objects of its class, a variable runs the same code.
+        if len(pair) == 2 and any(x.path for x in pair) and all(x.value is not None for x in pair):
+            return None
+        is_same = len(pair) == 2 and pair[0].value is pair[1].value
+        return is_same is isinstance(operator, ast.Is)
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Value:
         name = "and" if isinstance(node.op, ast.And) else "or"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.ir import Block, Check, Const, Expr, Op
 from bridge.loops_in_c.objects import Step, at
+from bridge.loops_in_c.outermost import REST
 from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Several, Value
 
 Item = Callable[[ast.expr], ast.expr]
@@ -85,6 +86,12 @@ class Iterating(Calls):
 
     def items(self, node: ast.expr) -> tuple[ast.expr, Item]:
         """How many items there are to go over, and the expression of one by its number."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == REST:
+            count, item = self.items(node.args[0])
+            begin = node.args[1]
+            rest = _binary(count, ast.Sub(), begin)
+            count = self._named(node, "rest", lambda: self.value(rest))
+            return count, lambda k: item(_binary(begin, ast.Add(), k))
         counts = self.counts(node)
         if counts is not None:
             start = self._named(node, "start", lambda: Number(counts.start))

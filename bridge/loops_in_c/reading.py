@@ -15,9 +15,10 @@ from typing import Any
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
-from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
+from bridge.loops_in_c.ir import Array, Assign, Block, Check, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.iterating import Counts, Iterating
 from bridge.loops_in_c.objects import Path
+from bridge.loops_in_c.stopping import Branch, Inserted, Reason, Stop, is_stop
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
@@ -51,7 +52,14 @@ class Reader(Iterating):
     bound_cells : see `Calls`.
     not_negative : names of integers that are known not to be negative.
     examples : shapes of the arrays, and values of numbers.
+    stops : branches of functions that are called, which are not compiled.
+
+    Attributes
+    ----------
+    has_else : whether the loop has an `else`, which Python runs.
     """
+
+    has_else = False
 
     def __init__(
         self,
@@ -64,9 +72,10 @@ class Reader(Iterating):
         bound_cells: frozenset[str] = frozenset(),
         not_negative: frozenset[str] = frozenset(),
         examples: tuple[Mapping[str, tuple[int, ...]], Mapping[str, Any]] = ({}, {}),
+        stops: Mapping[Branch, Reason] | None = None,
     ) -> None:
         self.live, self.first_arrays, self.first_look = live, arrays, look
-        self.not_negative, self.first_examples = not_negative, examples
+        self.not_negative, self.first_examples, self.stops = not_negative, examples, stops or {}
         self.slots, self.slot_names, self.root_of = slots, frozenset(slots.values()), root_of
         self.first_code = code
         self.bound_cells = bound_cells
@@ -79,6 +88,7 @@ class Reader(Iterating):
         self.unordered: set[str] = set()
         self.gapped: set[str] = set()
         self.longer: set[tuple[str, int]] = set()
+        self.uncertain: set[str] = set()
         self.read: dict[Any, Read] = {}
         self.block: list[Stmt] = []
 
@@ -103,12 +113,13 @@ class Reader(Iterating):
         self.prefix, self.look, self.globals, self.code = "", self.first_look, None, self.first_code
         self.fixed: frozenset[str] = frozenset()
         self.copy, self.copies = "", 1
-        self.read, self.callbacks, self.inside_of = {}, [], {}
+        self.read, self.lists_read, self.callbacks, self.inside_of, self.file = {}, {}, [], {}, ""
         self.shapes, self.examples = (dict(one) for one in self.first_examples)
         self.callers, self.after = [], []
         self.assigned = _assigned(loop) | self.stored.keys()
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
+        self.histories, self.prologue = {}, []
         self.fresh = 0
         self.line = loop.lineno
         self.out: list[Stmt] = [
@@ -119,7 +130,8 @@ class Reader(Iterating):
             if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):
                 self.out.append(Block(loop.lineno, [self.typing(name, found.weak)]))
         self.statement(loop)
-        return Program(self.arrays, self.variables, self.out, self.written, self.callbacks)
+        body = [*self.prologue, *self.out]
+        return Program(self.arrays, self.variables, body, self.written, self.callbacks)
 
     def _live(self, name: str, value: str | Array | Known) -> Value:
         if isinstance(value, str):
@@ -160,13 +172,14 @@ class Reader(Iterating):
         self, first: Callable[[], Any], second: Callable[[], Any], reason: type[NotCompiled] = NotCompiled
     ) -> Any:
         """Read something in another way if it is refused in the first, for this class of reasons."""
-        names, out, block, copy = dict(self.names), list(self.out), self.block, (self.copy, self.copies)
+        names, out, block, after = dict(self.names), list(self.out), self.block, list(self.after)
+        copy = self.copy, self.copies
         try:
             return first()
         except reason:
             self.names = names
             self.out[:] = out
-            self.block = block
+            self.block, self.after = block, after
             self.copy, self.copies = copy
             return second()
 
@@ -186,11 +199,16 @@ class Reader(Iterating):
         return found
 
     def _branches(self, node: ast.BoolOp) -> Expr:
+        first, rest = self.condition(node.values[0]), node.values[1:]
+        if isinstance(first, Const):
+            if not rest or first.value is isinstance(node.op, ast.Or):
+                return first
+            return self.condition(ast.copy_location(ast.BoolOp(node.op, rest), node))
         name = self.new("c")[:-1]
         self.variables[name] = "b"
         found = Var("b", name)
-        self.out.append(Block(node.lineno, [Assign(name, self.condition(node.values[0]))]))
-        for one in node.values[1:]:
+        self.out.append(Block(node.lineno, [Assign(name, first)]))
+        for one in rest:
             outer, self.out = self.out, []
             skipped, unused = dict(self.names), list[Stmt]()
             value = self.condition(one)
@@ -218,13 +236,16 @@ class Reader(Iterating):
             rest = nodes[number + 1 :]
             if rest and _jumps(node):
                 # What follows runs if no flag is set.
-                line, skipped, jumped = node.lineno, dict(self.names), list[Stmt]()
-                inner = self.body(rest)
-                self._join(skipped, jumped, self.names, inner)
                 flags = [Op("b", "not", (Var("b", flag),)) for flag in self.flags[-1] if flag in self.variables]
                 test: Expr = flags[0]
                 for one in flags[1:]:
                     test = Op("b", "and", (test, one))
+                if is_stop(rest):
+                    self.out.append(Block(node.lineno, [Check(Op("b", "not", (test,)))]))
+                    break
+                line, skipped, jumped = node.lineno, dict(self.names), list[Stmt]()
+                inner = self._branch(node, "after", rest)
+                self._join(skipped, jumped, self.names, inner)
                 self.out.append(If(test, inner, jumped))
                 self.line = line
                 break
@@ -239,12 +260,15 @@ class Reader(Iterating):
         finally:
             if self.block:
                 self.out.append(Block(line, self.block))
-            self.block = outer
+            self.out += self.after
+            self.block, self.after = outer, []
 
     def _do_Pass(self, node: ast.Pass) -> None:
         pass
 
     def _do_Break(self, node: ast.stmt) -> None:
+        if len(self.flags) == 1 and self.has_else:
+            self.refuse("a break on which the else of the outermost loop depends", node)
         self._raise_flag(0, node)
 
     def _do_Continue(self, node: ast.stmt) -> None:
@@ -260,12 +284,34 @@ class Reader(Iterating):
         if isinstance(test, Const):
             self.out += self.body(node.body if test.value else node.orelse)
             return
+        stops = is_stop(node.body), is_stop(node.orelse)
+        if all(stops):
+            self.statement(node.body[0])
+        if any(stops):
+            that = Op("b", "not", (test,)) if stops[0] else test
+            self.out.append(Block(node.lineno, [Check(that)]))
+            self.out += self._branch(node, *("orelse", node.orelse) if stops[0] else ("body", node.body))
+            return
         before = dict(self.names)
-        body = self.body(node.body)
+        body = self._branch(node, "body", node.body)
         after, self.names = self.names, dict(before)
-        orelse = self.body(node.orelse)
+        orelse = self._branch(node, "orelse", node.orelse)
         self._join(after, body, self.names, orelse)
         self.out.append(If(test, body, orelse))
+
+    _do_Inserted = _do_If
+
+    def _branch(self, node: ast.stmt, part: str, statements: Sequence[ast.stmt]) -> list[Stmt]:
+        """Read a branch of an `if`."""
+        try:
+            return self.body(statements)
+        except NotCompiled as error:
+            if error.branch is None and type(node) is ast.If:
+                error.branch = Branch(self.file, node.lineno, node.col_offset, part)
+            raise
+
+    def _do_Stop(self, node: Stop) -> None:
+        raise NotCompiled(*node.reason)
 
     def _join(self, one: dict[str, Value], one_out: list[Stmt], other: dict[str, Value], other_out: list[Stmt]) -> None:
         """The names after one of two ways, of which the second is the current one."""
@@ -456,7 +502,7 @@ def _ways(node: Any) -> ast.If:
         one = copied(node)
         one.value = copied(value)
         ways.append([one])
-    return ast.copy_location(ast.If(node.value.test, *ways), node)
+    return ast.copy_location(Inserted(node.value.test, *ways), node)
 
 
 def _assigned(node: ast.AST) -> set[str]:

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from time import perf_counter
+from time import thread_time
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -17,6 +17,8 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
+from bridge.loops_in_c.aliasing import identity_of
+from bridge.loops_in_c.appended import Appended, AppendingRuns
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError, ForkSafeLock
 from bridge.loops_in_c.derivative import planned
@@ -25,8 +27,11 @@ from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS
+from bridge.loops_in_c.last_items import item_of, last_items, lists_read, with_last_items
 from bridge.loops_in_c.objects import ABSENT, Path, Step, at, bound, is_same_kind, kind_of, text_of
-from bridge.loops_in_c.reading import Reader, own_jumps
+from bridge.loops_in_c.outermost import FUNCTIONS, Outermost
+from bridge.loops_in_c.reading import Reader
+from bridge.loops_in_c.stopping import Branch, Reason, without
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, Undescribed, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
@@ -36,12 +41,12 @@ from bridge.rewind.roots import Root
 from bridge.rulebook import book
 from bridge.source import looping
 from bridge.source.finding import Unread
+from bridge.source.iterating import Iteration
 from bridge.source.looping import READER, SITES, Loop, Progress
 from bridge.source.reading import source_of
 from bridge.source.targets import own, touched
 
 _SMALL = 1 << 31
-START, STOP, OVER = ".start", ".stop", ".array"
 
 
 @dataclass
@@ -53,13 +58,16 @@ class Compiled:
     written: list[str]
     read: list[Read]
     stored: list[str]
+    appending: AppendingRuns
+    listed: list[Path]
     held: list[Any] = field(default_factory=list)
-    exits: int = 0
 
 
 @dataclass
 class Site:
     """One loop of the program, and what became of it: `count` times, it was compiled.
+
+    `stops` are the branches that are not compiled, with the reasons, and `stopping` is the loop without them.
 
     Attributes
     ----------
@@ -71,10 +79,27 @@ class Site:
     used: list[str]
     bound: set[str]
     swap: Swap | None
+    lists: frozenset[str]
+    with_items: dict[frozenset[str], Site] = field(default_factory=dict)
     paths: dict[Any, dict[Path, None]] = field(default_factory=dict)
     roots: dict[str, Callable[[], Any]] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
     count: int = 0
+    stops: dict[Branch, Reason] = field(default_factory=dict)
+    stopping: Site | None = None
+
+    def stop_at(self, error: NotCompiled) -> bool:
+        """Let compiled code stop at the branch that is not compiled. Returns whether it is a new one."""
+        if error.branch is None or error.branch in self.stops or len(self.stops) >= _MOST_STOPS:
+            return False
+        self.stops[error.branch] = error.reason, error.line, error.file
+        self.stopping = _site(self.loop._replace(node=without(self.node, "", self.stops)))
+        self.stopping.stops = self.stops
+        return True
+
+    def stop_nowhere(self) -> None:
+        """Read all branches again: variables may have other types meanwhile."""
+        self.stops, self.stopping = {}, None
 
     @property
     def node(self) -> Any:
@@ -88,8 +113,8 @@ class Site:
 
 
 _sites: dict[int, Site] = {}
-_EXITS = 3
-"""How often a compiled loop may stop before Python runs it from its beginning."""
+_MOST_STOPS = 12
+"""The largest number of branches of one loop that are not compiled."""
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
 _PLACES = 400
@@ -106,10 +131,11 @@ def site_of(number: int) -> Site:
 
 
 def _site(loop: Loop) -> Site:
-    parts = [one for one in ast.iter_child_nodes(loop.node) if one not in loop.node.orelse]
+    apart = (*loop.node.orelse, getattr(loop.node, "iter", None))
+    parts = [one for one in ast.iter_child_nodes(loop.node) if one not in apart]
     names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
     assigned = set().union(*map(looping.bound, parts))
-    return Site(loop, sorted(names), assigned, swap_of(loop.node))
+    return Site(loop, sorted(names), assigned, swap_of(loop.node), lists_read(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -130,10 +156,9 @@ def obstacle(context: Any) -> str | None:
 
 def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Beginning:
     """The loop with the values that it begins with; NotCompiled if it does not run in C."""
-    if isinstance(site.node, ast.For) and type(iterable) not in (range, Buffer, np.ndarray):
+    if isinstance(site.node, ast.For) and type(iterable) not in (range, Iteration):
         raise NotCompiled("it goes over something else than a range or an array", site.node.lineno)
-    if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
-        raise NotCompiled("its else depends on a break", site.node.lineno)
+    site = site.stopping or site
     names, own = frame.f_locals, _own_names(frame)
     for name in sorted(site.bound - own):
         raise NotCompiled(f"{name} is not a local variable, and it is assigned", site.node.lineno)
@@ -142,7 +167,15 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
         value = frame.f_globals.get(name)
         if name not in own and name not in live and (type(value) in _VARY or _is_root(value)):
             live[name] = value
-    return Beginning(context, site, live, iterable, frame)
+    items = last_items(site.lists, live) if site.lists else {}
+    if items:
+        lists = frozenset(items)
+        if lists not in site.with_items:
+            site.with_items[lists] = _site(site.loop._replace(node=with_last_items(site.node, lists)))
+            site.with_items[lists].stops = site.stops
+        site = site.with_items[lists]
+        live |= {item_of(name): one for name, one in items.items()}
+    return Beginning(context, site, live, iterable, frame, frozenset(items))
 
 
 def _is_root(value: Any) -> bool:
@@ -151,7 +184,17 @@ def _is_root(value: Any) -> bool:
 
 
 class Beginning:
-    """One loop that begins."""
+    """One loop that begins.
+
+    Attributes
+    ----------
+    done, seconds : the iterations that compiled code has run, and the time that this has taken.
+    has_stopped : whether it has stopped before the end of the loop.
+    """
+
+    done = 0
+    seconds = 0.0
+    has_stopped = False
 
     def __init__(
         self,
@@ -160,13 +203,12 @@ class Beginning:
         live: dict[str, Any],
         iterable: Any,
         frame: FrameType,
+        lists: frozenset[str],
     ) -> None:
         self.context, self.site, self.iterable, self.frame = context, site, iterable, frame
-        self.begun = live
-        if isinstance(iterable, range):
-            self.begun = {**live, START: iterable.start, STOP: iterable.stop}
-        elif iterable is not None:
-            self.begun = {**live, OVER: iterable}
+        self.lists = lists
+        self.outermost = None if iterable is None else Outermost(iterable)
+        self.begun = live if self.outermost is None else {**live, **self.outermost.live}
         self._describe()
 
     def is_ready(self) -> bool:
@@ -177,15 +219,17 @@ class Beginning:
         """Run the loop; None if Python is to run it. It waits for the compiler."""
         for _ in range(3):
             found = self._compiled()
-            if found.exits >= _EXITS:
-                return None
             try:
                 found.library.functions  # noqa: B018
             except CompilerError as error:
                 reason = self.site.made[self.key] = f"it could not be compiled: {error}", self.site.node.lineno
                 raise NotCompiled(*reason) from None
             if not self._lend(found):
-                return self._run(found)
+                begun = thread_time()
+                try:
+                    return self._run(found)
+                finally:
+                    self.seconds = thread_time() - begun
             self._describe()
         raise NotCompiled("arrays that it writes cannot be lent", self.site.node.lineno)
 
@@ -231,14 +275,10 @@ class Beginning:
         self.swap = found if found is not None and found.permutations[0].keys() <= self.arrays.keys() else None
         if self.swap is not None:
             kinds[SWAPPED], self.numbers[SWAPPED] = "iw", 0
-        over = self.iterable if isinstance(self.iterable, range) else None
-        step = None if over is None else over.step
-        self.not_negative: frozenset[str] = frozenset()
-        if over is not None:
-            above = {START: over.start >= 0, STOP: over.stop >= -1}
-            self.not_negative = frozenset(name for name, holds in above.items() if holds)
+        over = self.outermost
+        self.not_negative = frozenset(() if over is None else over.not_negative)
         self.kinds: Mapping[str, Any] = {**kinds, **self.arrays, **self.objects}
-        self.key = (*key, step, self.not_negative)
+        self.key = (*key, None if over is None else over.key, self.not_negative)
 
     def _find_slots(self) -> None:
         """The places of objects that the loop reads or sets."""
@@ -316,6 +356,8 @@ class Beginning:
             try:
                 found = self._make()
             except NotCompiled as error:
+                if error.branch is not None:
+                    raise
                 # An exception would keep what its frames hold.
                 found = error.reason, error.line, error.file
             except RecursionError:
@@ -358,12 +400,9 @@ class Beginning:
 
     def _make(self) -> Compiled:
         node = self.site.node if self.swap is None else self.swap.loop
-        if isinstance(self.iterable, range):
-            bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
-            over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
-            node = _over(node, over)
-        elif self.iterable is not None:
-            node = _over(node, ast.Name(OVER, ast.Load()))
+        if self.outermost is not None:
+            over = self.outermost.expression(node.lineno)
+            node = ast.copy_location(ast.For(node.target, over, node.body, []), node)
         else:
             # Python runs the `else` of a loop.
             node = ast.copy_location(ast.While(node.test, node.body, []), node)
@@ -373,34 +412,43 @@ class Beginning:
         def look(name: str) -> Any:
             if name in own:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
-            return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
+            return FUNCTIONS[name] if name in FUNCTIONS else _looked_up(name, frame.f_globals, node.lineno)
 
         cells = frozenset(self.site.bound.intersection((*frame.f_code.co_cellvars, *frame.f_code.co_freevars)))
         code = _as_written(frame)
         shapes = {name: value.shape for name, value in self.values.items()}
-        examples = shapes, self.numbers
+        examples, stops = (shapes, self.numbers), self.site.stops
         reader = Reader(
-            self.kinds, self.arrays, look, self.slots, self._root_of, code, cells, self.not_negative, examples
+            self.kinds, self.arrays, look, self.slots, self._root_of, code, cells, self.not_negative, examples, stops
         )
+        reader.lists = self.lists
+        reader.has_else = bool(self.site.node.orelse)
         program = reader.program(node)
         outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        read = [one for one in reader.read.values() if one.name != ".range"]
-        return Compiled(Library(program, plan), outputs, sorted(program.written), read, list(reader.stored))
+        read = [one for one in reader.read.values() if one.name not in FUNCTIONS]
+        histories = AppendingRuns([one for one, _ in reader.histories.values()])
+        library, written = Library(program, plan), sorted(program.written)
+        return Compiled(library, outputs, written, read, list(reader.stored), histories, list(reader.lists_read))
 
     def _lend(self, found: Compiled) -> bool:
         """Replace plain arrays that the loop writes gradients into by Buffers. Returns whether there were any."""
         program, plan = found.library.program, found.library.plan
         lent = False
         self._check_second_names(found)
+        self._check_lists(found)
         for name in found.written:
             value = self.live.get(name)
             if program.arrays[name].is_local:
                 continue
-            if type(self.live.get(OVER)) is np.ndarray and self.arrays[OVER].memory == self.arrays[name].memory:
+            over = () if self.outermost is None else self.outermost.arrays
+            if any(
+                type(self.live[one]) is np.ndarray and self.arrays[one].memory == self.arrays[name].memory
+                for one in over
+            ):
                 raise NotCompiled(f"it goes over {name}, which it writes", self.site.node.lineno)
             if not self.values[name].flags.writeable:
                 raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
@@ -423,12 +471,21 @@ class Beginning:
             if type(value) is np.ndarray and loan.names.may_show(value):
                 raise NotCompiled(f"{name} may be an argument under another name", self.site.node.lineno)
 
+    def _check_lists(self, found: Compiled) -> None:
+        """Refuse a loop that appends to a list which it also reads, or appends to, by another name."""
+        lists = [self._at(one.path) for one in found.appending.histories]
+        names = [(name,) for name in self.lists]
+        others = [
+            self._at(path) for path in (*found.listed, *({*names} - {one.path for one in found.appending.histories}))
+        ]
+        if len({*map(id, lists)}) < len(lists) or any(one is other for one in lists for other in others):
+            raise NotCompiled("a list that it appends to may have another name", self.site.node.lineno)
+
     def _tracked(self) -> Any:
         """A value that carries a gradient."""
         return next(x for x in self.live.values() if isinstance(x, (Buffer, Scalar)) and x.place.active)
 
     def _run(self, found: Compiled) -> Progress | None:
-        begun = perf_counter()
         program = found.library.program
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
         written = [name for name in found.written if name in tracked]
@@ -446,9 +503,10 @@ class Beginning:
         printer = found.library.printer
         values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
+        numbers |= found.appending.rooms(program)
         windows = self._windows(found, tracked)  # raises before anything is written
         run = Run(found.library, values, numbers, self.context)
-        args = {name: value for name, value in self.live.items() if name not in (START, STOP)}
+        args = dict(self.live)
         needed = {name for name in self.values if self.arrays[name].memory in found.library.plan.memory}
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
         before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
@@ -474,6 +532,10 @@ class Beginning:
                 raise
 
         done = forward()
+        while found.appending.has_grown(run):
+            restore()
+            done = forward()
+        self.done = done
         if run.frame.full:
             restore()
             raise MemoryBoundError(
@@ -481,9 +543,9 @@ class Beginning:
                 where=resolve(here()),
                 remedy='memory="2GB" stores them in a file; bridge.checkpoint stores less, and runs parts again',
             )
-        if not run.frame.finished:
+        self.has_stopped = not run.frame.finished
+        if self.has_stopped:
             restore()
-            found.exits += 1
             if done:
                 forward(done)
         if done == 0:
@@ -502,17 +564,24 @@ class Beginning:
             name: self.values[name].copy() if self.arrays[name].memory in labels else before[name]
             for name in plain_ones & needed
         }
-        values_left = self._values(found, run)
-        self._log(found, run, tracked, windows, args, ended, values_left, done)
+        appended, arrays = self._appended(found, run)
+        values_left = self._values(found, run, arrays)
+        born = {name: one for name, one in values_left.items() if not any(one is other for other in arrays.values())}
+        self._log(found, run, tracked, windows, args, ended, born, appended, done)
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
         for name in found.stored:
             if name in values_left:
                 _set(*self.places[name], values_left.pop(name))
-        progress = Progress({**values_left, **self._swapped(run)}, rest, is_over)
-        progress.iterations, progress.seconds = done, perf_counter() - begun
-        return progress
+        return Progress({**values_left, **self._swapped(run)}, rest, is_over)
+
+    def _appended(self, found: Compiled, run: Run) -> tuple[list[Appended], dict[int, Any]]:
+        """Append to lists what the loop has appended."""
+        if not found.appending.histories:
+            return [], {}
+        lists = {one.name: self._at(one.path) for one in found.appending.histories}
+        return found.appending.append(run, self._made, lists, [self.live[name] for name in self.arrays])
 
     def _swapped(self, run: Run) -> dict[str, Any]:
         """The arrays of names that the loop swaps."""
@@ -534,7 +603,7 @@ class Beginning:
             if any(not _same_window(tracked[x].value, shown) for x in others):
                 shown = _owner(tracked[name])
                 if shown is None or any(_owner(tracked[x]) is not shown for x in others):
-                    said = "what it goes over" if name == OVER else name
+                    said = "what it goes over" if name.startswith(".") else name
                     raise NotCompiled(f"{said} overlaps another array", self.site.node.lineno)
             if not any(one in windows for one in others):
                 windows[name] = shown, shown.copy()
@@ -545,18 +614,19 @@ class Beginning:
         node = self.site.node
         found: dict[str, Number | Elements | Known] = {}
         live = self.site.live | reader.stored.keys()
-        for name in sorted(self.site.bound | reader.stored.keys()):
+        for name in sorted((self.site.bound | reader.stored.keys()) - {*map(item_of, self.lists)}):
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
-                if name in live and not value.has_one_type:
+                if value.has_one_type:
+                    found[name] = value
+                elif name in live:
                     raise NotCompiled(f"{name} may be a number of another type when the loop is over", node.lineno)
-                found[name] = value
             elif isinstance(value, Known):
                 found[name] = value
             elif name not in live or (
                 isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))
             ):
-                # It is not read later, or still bound to the same array.
+                # It is not read later, or still bound to the same object.
                 continue
             elif isinstance(value, Elements) and value.array in reader.arrays and program.arrays[value.array].is_local:
                 found[name] = value
@@ -564,13 +634,15 @@ class Beginning:
                 raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
         arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
         for name, value in arrays.items():
+            if len(value.extents) > 1 and value.array in reader.unordered:
+                raise NotCompiled(f"{name} may lie in another order in memory", node.lineno)
             others = [one for other, one in arrays.items() if other != name]
             if not _is_own(name, value, others, reader):
                 raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
         return found
 
-    def _values(self, found: Compiled, run: Run) -> dict[str, Any]:
-        """The variables that the loop has bound."""
+    def _values(self, found: Compiled, run: Run, arrays: Mapping[int, Any]) -> dict[str, Any]:
+        """The variables that the loop has bound. `arrays` that are in lists already have identities."""
         plan, program, values = found.library.plan, found.library.program, {}
         for name, value in found.names.items():
             if isinstance(value, Known):
@@ -580,22 +652,29 @@ class Beginning:
                 assert value.array is not None
                 if name in self.arrays and not run.number(bound_flag(name)):
                     continue
-                made = run.local(value.array)
-                active = program.arrays[value.array].memory in plan.active_memory and made.dtype.kind == "f"
-                values[name] = ARRAYS.buffer(made, Root(self.context, made, True)) if active else made
+                known = identity_of(value.array)
+                if known in program.variables and run.number(known) in arrays:
+                    values[name] = arrays[run.number(known)]
+                    continue
+                active = program.arrays[value.array].memory in plan.active_memory
+                values[name] = self._made(run.local(value.array), False, active)
                 continue
             if value.flag is not None and not run.number(value.flag):
                 continue
             number, kind = run.number(name), program.variables[name]
             is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
             dtype = KINDS[kind if is_weak else value.strong or kind].dtype
-            of_numpy = dtype.type(number)
-            if dtype.kind == "f" and name in plan.active_variables:
-                root = Root(self.context, of_numpy, True)
-                values[name] = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(of_numpy, root)
-            else:
-                values[name] = number if is_weak else of_numpy
+            values[name] = self._made(dtype.type(number), bool(is_weak), name in plan.active_variables)
         return values
+
+    def _made(self, value: Any, is_weak: bool, is_active: bool) -> Any:
+        """A value that compiled code has computed, as the program's: an array, or a number, Python's if `is_weak`."""
+        if value.dtype.kind != "f" or not is_active:
+            return value.item() if is_weak else value
+        root = Root(self.context, value, True)
+        if value.ndim:
+            return ARRAYS.buffer(value, root)
+        return ARRAYS.weak_scalar(value.item(), root) if is_weak else ARRAYS.scalar(value, root)
 
     def _log(
         self,
@@ -606,6 +685,7 @@ class Beginning:
         args: Mapping[str, Any],
         ended: Mapping[str, np.ndarray],
         left: Mapping[str, Any],
+        appended: list[Appended],
         done: int,
     ) -> None:
         plan, program = found.library.plan, found.library.program
@@ -622,6 +702,7 @@ class Beginning:
         entry = LoopEntry(
             self.context, here(), self.site, run, dict(args), dict(ended), dict(left), arrays, saved, activated
         )
+        entry.append(appended)
         entry.done = done
         entry.names = list(windows)
         for root in activated:
@@ -687,12 +768,6 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (
         type(one) is type(other) and isinstance(one, (int, float, np.generic)) and repr(one) == repr(other)
     )
-
-
-def _over(loop: Any, over: ast.expr) -> ast.For:
-    """A loop over something else."""
-    made = ast.For(loop.target, ast.fix_missing_locations(ast.copy_location(over, loop)), loop.body, [])
-    return ast.copy_location(made, loop)
 
 
 def _own_names(frame: FrameType) -> frozenset[str]:

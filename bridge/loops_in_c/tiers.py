@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
-from bridge.arrays.buffer import Buffer
 from bridge.code_position import callers_frame
 from bridge.errors import RefusedError
 from bridge.loops_in_c.compiling import running
 from bridge.loops_in_c.running import Site, beginning, obstacle, site_of
 from bridge.loops_in_c.values import NotCompiled
-from bridge.source.looping import RAN, REASONS, Progress
+from bridge.source.iterating import Iteration
+from bridge.source.looping import RAN, REASONS, STOPS, Progress
 
 HOT = 0.03
 """Seconds in Python after which a loop is compiled."""
@@ -31,25 +31,50 @@ _COMPILERS = 2
 """How many compilers of one process run at the same time."""
 _REFUSALS = 3
 """How often a loop is tried that does not fit."""
+_STOPS = 3
+"""After how many stops it is decided whether compiled code is faster than Python."""
+_MANY = 16
+"""Iterations between two stops for which compiled code is worth it, where time does not decide."""
 
 
 @dataclass
 class Heat:
-    """How long Python has run a loop."""
+    """How long Python has run a loop, and lately compiled code, which has stopped `stops` times.
+
+    `readings` is how often a loop that stops too often may be read once more, with all its branches, for other types.
+    """
 
     seconds: float = 0.0
     iterations: int = 0
     entries: int = 0
     refusals: int = 0
-
-    def is_slower(self, left: Progress) -> bool:
-        """Whether compiled code has taken longer for its iterations than Python does: its calls of Python are slow."""
-        return self.iterations > 0 and left.seconds > WORTH and left.seconds > self.of_one * left.iterations
+    stops: int = 0
+    seconds_in_c: float = 0.0
+    iterations_in_c: int = 0
+    stops_too_often: bool = False
+    readings: int = 3
+    slow_runs: int = 0
 
     @property
     def of_one(self) -> float:
         """Seconds of one iteration."""
         return self.seconds / self.iterations if self.iterations else 0.0
+
+    def note(self, done: int, seconds: float, has_stopped: bool, is_timed: bool) -> None:
+        """Take note of a run of compiled code; after some stops, decide whether Python is faster.
+
+        Where it is not timed, the count of iterations decides.
+        """
+        self.stops += has_stopped
+        self.seconds_in_c += seconds
+        self.iterations_in_c += done
+        # Calls of Python are slow.
+        is_slow = is_timed and self.seconds > 0.0 and not WAITS and seconds > max(WORTH, self.of_one * done)
+        self.slow_runs += is_slow and done > 0 and not has_stopped
+        if self.stops > _STOPS:
+            least = self.seconds_in_c / self.of_one if is_timed and self.seconds else _MANY * self.stops
+            self.stops_too_often = self.iterations_in_c < least
+            self.stops, self.seconds_in_c, self.iterations_in_c = 0, 0.0, 0
 
 
 _heats: dict[int, Heat] = {}
@@ -58,13 +83,13 @@ _heats: dict[int, Heat] = {}
 class Part(Progress):
     """The next `count` iterations of a loop, which Python runs and times; then `later`."""
 
-    def __init__(self, heat: Heat, over: Any, count: int, values: dict[str, Any]) -> None:
+    def __init__(self, heat: Heat, over: Any, count: int, values: dict[str, Any], is_timed: bool = True) -> None:
         is_for = over is not None
         super().__init__(values, over[:count] if is_for else None, False)
         self.later = over[count:] if is_for else None
         count = len(self.rest) if is_for else count
         self.heat, self.count, self.left, self.is_paused = heat, count, 0 if is_for else count, False
-        self.begun = perf_counter()
+        self.begun, self.is_timed = perf_counter(), is_timed
 
     def more(self) -> bool:
         if self.left:
@@ -74,8 +99,9 @@ class Part(Progress):
         return False
 
     def over(self) -> bool:
-        self.heat.seconds += perf_counter() - self.begun
-        self.heat.iterations += self.count - self.left
+        if self.is_timed:
+            self.heat.seconds += perf_counter() - self.begun
+            self.heat.iterations += self.count - self.left
         return not (self.has_ended and (self.is_paused or (self.later is not None and len(self.later) > 0)))
 
 
@@ -89,7 +115,7 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
     heat = _heats.get(number)
     if heat is None:
         heat = _heats[number] = Heat()
-    over = iterable if found is None else found.later
+    over = Iteration.of(iterable) if found is None else found.later
     at_once = context.loops == "c"
     if not at_once and heat.refusals < _REFUSALS and heat.seconds < HOT:
         heat.entries += found is None
@@ -98,8 +124,18 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
     if _is_traced() or (not at_once and (heat.refusals >= _REFUSALS or _expected(heat, over) < WORTH)):
         return in_python
     site = site_of(number)
+    if not at_once and heat.slow_runs >= _REFUSALS:
+        REASONS[number] = f"{site.loop.file}:{site.node.lineno}: it takes longer in C than in Python"
+        return in_python
+    if heat.stops_too_often:
+        if not (site.stops and heat.readings):
+            where = f"{site.loop.file}:{site.node.lineno}"
+            REASONS[number] = "; ".join((f"{where}: compiled code stops too often", *_stops_of(site)))
+            return in_python
+        heat.readings, heat.stops_too_often = heat.readings - 1, False
+        site.stop_nowhere()
     try:
-        left = _in_c(context, site, over, at_once or WAITS)
+        left = _in_c(context, heat, site, over, at_once or WAITS)
     except NotCompiled as error:
         # A `with` or a transform around the loop may be gone next time.
         heat.refusals += obstacle(context) is None
@@ -116,29 +152,43 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
         return _part(heat, over, found)
     RAN.add(number)
     REASONS.pop(number, None)
-    if not at_once and not WAITS and heat.is_slower(left):
-        heat.refusals += 1
-        REASONS[number] = f"{site.loop.file}:{site.node.lineno}: it takes longer in C than in Python"
+    STOPS[number] = _stops_of(site)
     if left.is_over or not (left.rest is None or _has_parts(left.rest)):
         return left
-    # Compiled code has stopped before an iteration, which Python runs.
-    return Part(heat, left.rest, 1, left.values)
+    # Compiled code has stopped before an iteration, which Python runs; it may take longer than others.
+    return Part(heat, left.rest, 1, left.values, not heat.iterations)
 
 
-def _in_c(context: Any, site: Site, over: Any, waits: bool) -> Progress | None:
-    """What compiled code has left; None while it is being compiled, or where it stops too often."""
+def _stops_of(site: Site) -> list[str]:
+    """The branches that are not compiled, with the reasons."""
+    return [f"{file or site.loop.file}:{line}: {reason}" for reason, line, file in site.stops.values()]
+
+
+def _in_c(context: Any, heat: Heat, site: Site, over: Any, waits: bool) -> Progress | None:
+    """What compiled code has left; None while it is being compiled, or where Python runs the next iterations."""
     reason = obstacle(context)
     if reason is not None:
         raise NotCompiled(reason, site.node.lineno)
     if not waits and running() >= _COMPILERS:
         return None
-    begun = beginning(context, site, over, callers_frame())
-    return begun.run() if waits or begun.is_ready() else None
+    while True:
+        # Another process may have the processor meanwhile.
+        known, start = len(site.stops), thread_time()
+        try:
+            begun = beginning(context, site, over, callers_frame())
+            seconds = thread_time() - start
+            left = begun.run() if waits or begun.is_ready() else None
+        except NotCompiled as error:
+            if site.stop_at(error) or len(site.stops) > known:
+                continue
+            raise
+        heat.note(begun.done, seconds + begun.seconds, begun.has_stopped, context.loops != "c")
+        return left
 
 
 def _has_parts(over: Any) -> bool:
     """Whether Python can run a loop over something in parts."""
-    return type(over) is range or (type(over) is Buffer and over.ndim > 0)
+    return type(over) is range or type(over) is Iteration
 
 
 def _expected(heat: Heat, over: Any) -> float:

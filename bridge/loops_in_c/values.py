@@ -8,10 +8,16 @@ from typing import Any
 
 from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
 from bridge.loops_in_c.kinds import KINDS, OF_PYTHON, Type, is_narrow
+from bridge.loops_in_c.stopping import Branch
 
 
 class NotCompiled(Exception):
-    """A loop stays in Python: `reason`, at `line` of `file`, or of the loop's own if that is empty."""
+    """A loop stays in Python: `reason`, at `line` of `file`, or of the loop's own if that is empty.
+
+    `branch` is the innermost branch with what is not compiled; None if it lies outside of branches.
+    """
+
+    branch: Branch | None = None
 
     def __init__(self, reason: str, line: int, file: str = "") -> None:
         super().__init__(f"line {line}: {reason}")
@@ -23,7 +29,7 @@ class NotConstant(NotCompiled):
 
 
 class Again(Exception):
-    """Something has been found out of a variable: the loop is read once more."""
+    """A property of a variable or a branch is new: the loop is read once more."""
 
 
 class Undescribed(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 
 from bridge.errors import ArgumentError, with_article
 from bridge.source.finding import Unread, is_library, statement_of
-from bridge.source.looping import RAN, REASONS, SITES
+from bridge.source.looping import RAN, REASONS, SITES, STOPS
 from bridge.source.nodes import HELPER, READER, copied
 from bridge.source.reading import rewritten_tree
 
@@ -58,6 +58,7 @@ def _of_loops(tree: ast.AST, code: CodeType) -> Iterator[str]:
             number = numbers.get((node.lineno, node.col_offset), -1)
             if number in RAN and number not in REASONS:
                 yield f"# line {node.lineno}: this loop has run in C."
+                yield from (f"#     Python runs a branch, {one}" for one in STOPS.get(number, ()))
                 continue
             reason = f", {REASONS[number]}" if number in REASONS else ", if it has run."
             yield f"# line {node.lineno}: Python has run this loop{reason}"

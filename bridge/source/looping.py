@@ -31,6 +31,7 @@ from bridge.options import Loops
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
+from bridge.source.iterating import Iteration, iteration
 from bridge.source.nodes import LOOP, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
@@ -53,6 +54,9 @@ REASONS: dict[int, str] = {}
 
 RAN: set[int] = set()
 """The numbers of the loops that have run in C."""
+
+STOPS: dict[int, list[str]] = {}
+"""The branches that Python runs of loops that have run in C, by their numbers: `file:line: reason`."""
 
 
 VARIABLE = "BRIDGE_LOOPS"
@@ -102,13 +106,10 @@ class Progress:
     later : what is left after that; None if nothing is.
     is_over : whether a `while` is over.
     has_ended : whether Python has seen the end of `rest`, not a `break`.
-    iterations, seconds : what compiled code has run, and how long that took.
     """
 
     later: Any = None
     has_ended = False
-    iterations = 0
-    seconds = 0.0
 
     def __init__(self, values: dict[str, Any], rest: Any, is_over: bool) -> None:
         self.values, self.rest, self.is_over = values, rest, is_over
@@ -195,7 +196,7 @@ class _Marker(ast.NodeTransformer):
         asked: list[ast.expr] = [ast.Constant(number), load(found)]
         before: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], ast.Constant(None)))]
         if isinstance(node, ast.For):
-            before.append(at(node, ast.Assign([store(over, node)], node.iter)))
+            before.append(at(node, ast.Assign([store(over, node)], _iterated(node.iter))))
             asked.append(load(over))
             node.iter = at(node.iter, reader("rest", load(found), load(over)))
         else:
@@ -235,10 +236,30 @@ def _is_not_plain(loop: ast.For | ast.While) -> bool:
 
 
 def _is_held(over: ast.expr) -> bool:
-    """Whether what a loop goes over may lie in a variable before it begins: a range, or something that has a name."""
+    """Whether a loop may go over a range or arrays, which lie in a variable before it begins."""
     if isinstance(over, ast.Call):
-        return isinstance(over.func, ast.Name) and over.func.id == "range"
-    return isinstance(over, (ast.Name, ast.Attribute))
+        named = over.func.id if isinstance(over.func, ast.Name) else getattr(over.func, "attr", "")
+        is_plain = not any(isinstance(one, ast.Starred) for one in over.args) and all(one.arg for one in over.keywords)
+        return is_plain and (named == "range" or named in _OF_PARTS or named in _MAKING)
+    return isinstance(over, (ast.Name, ast.Attribute, ast.Subscript))
+
+
+_OF_PARTS = frozenset({"enumerate", "zip", "reversed"})
+"""Functions that go over ranges and arrays."""
+_MAKING = frozenset({"arange", "linspace", "logspace", "geomspace", "array", "asarray"})
+"""Functions of NumPy that make arrays to go over."""
+
+
+def _iterated(node: ast.expr) -> ast.expr:
+    """`R.iterated(zip, ...)` in the place of `zip(...)`."""
+    if not _is_held(node) or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return node
+    if node.func.id not in _OF_PARTS:
+        return node
+    made = reader("iterated", node.func, *map(_iterated, node.args))
+    assert isinstance(made, ast.Call)
+    made.keywords = node.keywords
+    return at(node, made)
 
 
 def marked(tree: ast.stmt, file: str) -> ast.stmt:
@@ -270,6 +291,13 @@ class LoopReader(Reader):
             return None
         left: Progress | None = _runner()(context, number, iterable, found)
         return left
+
+    def iterated(self, function: Any, /, *args: Any, **keywords: Any) -> Any:
+        """What a loop over `function(*args)` goes over, if that can be divided into parts; else that itself."""
+        found = iteration(function, args, keywords)
+        if found is not None:
+            return found
+        return self.of(function)(*(iter(one) if type(one) is Iteration else one for one in args), **keywords)
 
     def rest(self, found: Progress | None, iterable: Any) -> Any:
         """What the loop in Python goes on with."""

@@ -345,6 +345,19 @@ def returns_from_a_loop(u):
     return u[0]
 
 
+def root_of(x, steps=20):
+    y = 1.0
+    for _ in range(steps):
+        for _ in range(2):
+            new = 0.5 * (y + (x * x + 1.0) / y)
+            if abs(new - y) < 1e-9:
+                return new
+            y = new
+        else:
+            y = y * 1.0
+    return y * 0.5
+
+
 def returns_nothing_at_times(x):
     if x > 0.0:
         return x
@@ -925,11 +938,12 @@ def functions_that_return_early(A, v, a):
     return np.sum(v) * np.sum(A)
 
 
-@python("a statement of kind return")
+@compiled
 def a_function_that_returns_from_a_loop(A, v, a):
     for i in range(4):
         v[i] = returns_from_a_loop(v) * a
-    return np.sum(v)
+        A[i] *= root_of(v[i]) + root_of(v[i], 1)
+    return np.sum(v) * np.sum(A)
 
 
 @python("does not return the same kind of thing each time")
@@ -1106,6 +1120,121 @@ def names_like_those_of_compiled_code(A, v, a):
 
 
 @python("a call for its effect")
+def no_branch_is_compiled(A, v, a):
+    for i in range(4):
+        v[i] *= a
+        if v[i] > 0.0:
+            print(end="")
+        else:
+            print("", end="")
+    return np.sum(v)
+
+
+@python("an array is appended that may be a view")
+def a_history_of_views(A, v, a):
+    rows = []
+    for i in range(4):
+        rows.append(A[i])
+        A[i] *= v[i]
+    return np.sum(rows[0] * rows[1])
+
+
+@python("appended to in several places")
+def a_history_with_two_places(A, v, a):
+    found = []
+    for i in range(4):
+        found.append(v[i])
+        found.append(v[i] * a)
+    return sum(found)
+
+
+@python("something else than numbers and arrays is appended")
+def a_history_of_texts(A, v, a):
+    found = []
+    for i in range(4):
+        found.append(("a", v[i]))
+    return sum(x for _, x in found)
+
+
+@python("may lie in another order in memory")
+def a_transposed_array_is_read_later(A, v, a):
+    x = A
+    for i in range(4):
+        x = A.T * v[i]
+    return np.sum(x)
+
+
+def one_of_two(u, w):
+    if u[0] > 0.0:
+        w = u
+    return w
+
+
+@python("is not the same kind of thing in each iteration")
+def a_function_that_may_return_an_argument(A, v, a):
+    s = a
+    for i in range(4):
+        w = one_of_two(v, v * 2.0)
+        v[1] = 5.0 * i
+        s = s + w[1]
+    return s
+
+
+@python("may have another name")
+def the_last_item_of_a_list_with_two_names(A, v, a):
+    found = [v[0]]
+    same = found
+    for i in range(4):
+        same.append(v[i])
+        v[0] = found[-1] * a
+    return sum(found)
+
+
+@python("a function appends to a list whose last item the loop reads")
+def the_last_item_of_a_list_that_a_function_appends_to(A, v, a):
+    found = [v[0]]
+    for i in range(4):
+        noted(found, v[i])
+        v[0] = found[-1] * a
+    return sum(found)
+
+
+@compiled
+def a_history_of_what_a_function_returns(A, v, a):
+    found, x = [], v * a
+    for _ in range(4):
+        x = x * v
+        y = one_of_two(v, x)
+        found.append(y)
+    x[0] = a
+    return np.sum(found[1] * found[2])
+
+
+@python("compiled code stops too often")
+def a_branch_that_is_taken_each_time(A, v, a):
+    for i in range(6000):
+        v[i % 4] *= a
+        if i >= 0:
+            print(end="")
+    return np.sum(v)
+
+
+@python("it goes over something else than a range or an array")
+def pairs_of_a_list(A, v, a):
+    s = a
+    for x, k in zip(v, [1, 2, 3], strict=False):
+        s = s + x * k
+    return s
+
+
+@compiled
+def goes_over_a_part_of_what_it_writes(A, v, a):
+    for k, row in enumerate(A[1:]):
+        row -= A[k]
+    return np.sum(A)
+
+
+@python("a call for its effect")
 def output(A, v, a):
     for i in range(4):
         v[i] *= a
@@ -1150,13 +1279,195 @@ def an_array_that_is_written_meanwhile(A, v, a):
     return np.sum(w)
 
 
-@python("a statement of kind return")
+@compiled
 def jumps_out(A, v, a):
     for i in range(4):
         v[i] *= a
         if i == 2:
             return np.sum(v)
     return a
+
+
+def checked(x, low=-50.0):
+    if x < low:
+        raise ValueError(f"{x} is too low")
+    elif x > 50.0:
+        print("high")
+    return x * 0.5
+
+
+@compiled
+def branches_that_python_runs(A, v, a):
+    kept, best, name, verbose, method = [], None, "", False, "mean"
+    for i in range(6):
+        v[i % 4] = checked(v[i % 4]) * a
+        if verbose or method == "sum" or best is v:
+            print(i, f"{v[0]:.3f}")
+        if i % 3 == 1:
+            name = f"step {i}"
+            best = [v.copy(), i]
+            kept.append((i, v[0], name))
+        if best is not None and v[0] > 90.0:
+            best.clear()
+        if i % 4:
+            continue
+        kept.append((i, np.sum(v), ""))
+    else:
+        v[0] = v[0] * len(kept)
+    return np.sum(v) + sum(k * x * len(text) for k, x, text in kept) + np.sum(best[0]) * best[1]
+
+
+def noted(history, x):
+    history.append(x)
+
+
+@compiled
+def histories(A, v, a):
+    numbers, arrays, several, same, t = [], [v[0]], [], [], 0.0
+    other = same
+    for i in range(40):
+        v[i % 4] = v[i % 4] * 0.5 + a
+        t = t + 0.1
+        numbers.append(np.sum(v) * t)
+        if i % 3 == 1:
+            arrays.append(A * v[i % 4])
+        several.append((i, v[: i % 4 + 1].copy(), t > 1.0, v[0]))
+        noted(other, v[i % 4] * a)
+    total = np.sum(np.array(numbers) * np.arange(40)) + sum(same) * len(same)
+    return total + sum(np.sum(x) for x in arrays) + sum(i * np.sum(x) * y * late for i, x, late, y in several)
+
+
+def rate_of_three(y, a):
+    found = np.zeros(4)
+    found[0], found[1], found[2:] = y[1] * a, -y[0], y[:2]
+    return found
+
+
+@compiled
+def histories_of_arrays_with_names(A, v, a):
+    times, states, before, same, zeros, x, t, w = [0.0], [v], [], [], [], v * a, 0.0, np.ones(4)
+    for i in range(12):
+        before.append((x, i))
+        rate = rate_of_three(x, a)
+        x = x + 0.1 * (rate + rate_of_three(x + 0.1 * rate, a))
+        w = w * 0.5
+        t = t + 0.1
+        states.append(x)
+        times.append(t)
+        same.append(v)
+        if i % 5 == 0:
+            zeros.append(w)
+        v[i % 4] *= a
+    is_same = states[-1] is x and before[-1][0] is states[-2] and same[0] is v and type(zeros[0]) is np.ndarray
+    x[0] = 2.0 * a
+    v[1] = 3.0 * a
+    total = np.sum(np.array(states) * np.array(times)[:, None]) * is_same + np.sum(same[0] * same[5])
+    return total + sum(np.sum(y) * i for y, i in before) + np.sum(zeros[1] * A[0])
+
+
+class Recorder:
+    """An object with lists."""
+
+    def __init__(self, v):
+        self.states, self.count = [v[0]], [0]
+
+
+@compiled
+def last_items_of_lists(A, v, a):
+    t, x, recorder = [0.0], [v], Recorder(v)
+    for i in range(12):
+        x.append(x[-1] + 0.1 * np.sin(x[-1] * a) * t[-1])
+        t.append(t[-1] + 0.1)
+        if i % 3 == 0:
+            recorder.states.append(np.sum(x[-1]) * v[i % 4])
+            recorder.count.append(i)
+    while t[-1] < 2.0:
+        t.append(t[-1] * 1.3 + v[1] ** 2)
+    x[-1][0] = 3.0
+    total = np.sum(np.array(x) * np.array(t)[: len(x), None]) * len(t) * t[-1]
+    return total * recorder.states[-1] * recorder.states[2] * recorder.count[-1]
+
+
+@python("may have another name")
+def the_last_item_of_a_list_of_an_object(A, v, a):
+    recorder = Recorder(v)
+    for i in range(4):
+        recorder.states.append(recorder.states[-1] * v[i])
+    return np.sum(recorder.states[-1])
+
+
+@python("may have another name")
+def a_list_of_an_object_under_another_name(A, v, a):
+    recorder = Recorder(v)
+    states = recorder.states
+    for i in range(4):
+        states.append(v * a)
+        v = v + recorder.states[0]
+    return np.sum(states[-1]) + np.sum(v)
+
+
+@compiled
+def an_array_in_a_list_is_written(A, v, a):
+    found, x = [], v * a
+    for i in range(4):
+        x = x * v
+        found.append(x)
+        if i == 2:
+            x[0] = 3.0
+    return sum(np.sum(y) * k for k, y in enumerate(found))
+
+
+@compiled
+def a_history_of_which_a_part_is_infinite(A, v, a):
+    roots = []
+    for i in range(4):
+        roots.append((np.sqrt(v[i] * 0.0), v * a))
+    return roots[1][0] * 0.0 + np.sum(roots[2][1]) + len(roots)
+
+
+@compiled
+def a_while_that_returns(A, v, a):
+    k = 0
+    while True:
+        k += 1
+        v[k % 4] = v[k % 4] * 0.5 + a
+        if np.sum(v * v) < 9.0 * a and k > 3:
+            return v[0] * k
+
+
+@compiled
+def a_break_that_an_outermost_else_depends_on(A, v, a):
+    for i, x in enumerate(v):
+        if i == 2:
+            break
+        v[i] = x * a
+    else:
+        a = 1.0
+    return np.sum(v) * i * a
+
+
+@compiled
+def outermost_loops_over_several(A, v, a):
+    s, w = a, np.linspace(0.0, 1.0, 7)
+    for i, x in enumerate(v):
+        v[i - 1] = x * a + s
+        s = s + x * i
+    for i, (x, y) in enumerate(zip(v, reversed(A[0] * 2.0), strict=True), start=-2):
+        s = s + x * y * i
+    for x, y, k in zip(v, w, range(10, 0, -2), strict=False):
+        s = s + x * y * k
+    for k in reversed(range(4)):
+        v[k] = v[k - 1] * a
+    for row in reversed(A):
+        row *= a
+        v += row
+    for t in np.linspace(0.0, 1.0, 5):
+        s = s + np.sin(t * a) * v[0]
+    for k in np.arange(4):
+        s = s + v[k] * k
+    for k, row in enumerate(A[1:]):
+        s = s + row[k]
+    return s * np.sum(A) + i * k * t
 
 
 class Meter:

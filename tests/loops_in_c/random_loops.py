@@ -67,6 +67,26 @@ def twins(u):
     return t, t
 
 
+def total(x):
+    return sum([total(one) for one in x]) if type(x) is tuple else np.sum(x)
+
+
+def first_above(u, x):
+    for i in range(len(u)):
+        for y in (0.1, 0.7):
+            if u[i] > x + y:
+                return u[i] * y
+        if x > 5.0:
+            x = 2.0
+    return x * 0.1
+
+
+def chosen(u, w):
+    if u[0] > 0.0:
+        w = u
+    return w
+
+
 class State:
     rate = 0.3
 
@@ -115,6 +135,7 @@ class Generator:
         self.depth = 0
         self.indices: list[str] = []
         self.rebinds = self.writes = self.objects = False
+        self.lists: list[str] = []
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -125,7 +146,8 @@ class Generator:
         new = self.pick("np.zeros(A.shape[1])", "np.zeros(A.shape[1], dtype=B.dtype)", "v * 0.5", "v.copy()")
         lines.append(f"    w = {new}")
         places = self.pick("", "", ", np.int32", ", np.int8", ", np.int16")
-        lines += ["    c = 1", f"    p, q = np.array([0, 3, 1]{places}), np.array([2, -1, 2]{places})"]
+        lines.append("    c, h1, h2 = 1, [], [a]")
+        lines.append(f"    p, q = np.array([0, 3, 1]{places}), np.array([2, -1, 2]{places})")
         self.objects = self.random.random() < 0.4
         if self.objects:
             arrays = ("v", "w", "v * 1.0", "w * 0.5", "A[1]")
@@ -138,8 +160,11 @@ class Generator:
             ]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
+        self.lists = [one for one in ("h1", "h2") if self.random.random() < 0.3]
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
+        lines.append(self.pick("    y[0] = s", "    x[1] = a * 2.0", "    c = c + 1"))
+        lines.append("    s = s + sum([k * total(x) for k, x in enumerate(h1 + h2)])")
         result = "np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)"
         if self.objects:
             result += " + np.sum(o.u * z.u) + np.sum(z.w) * o.s + o.count + d['s'] * np.sum(d['u'])"
@@ -177,7 +202,9 @@ class Generator:
             ("e", array), (name, "reversed(range(n))"), (name, "reversed(range(1, n, 2))"),
             (f"{name}, e", f"enumerate({array})"), (f"e, {name}", f"zip({array}, range(3))"),
             (f"{name}, (e, q)", f"enumerate(zip({array}, A))"),
-            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"),
+            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"), ("e", "np.linspace(0.0, 1.0, 4)"),
+            (name, "np.arange(n)"), (f"e, {name}", "zip(np.linspace(0.0, 1.0, 9), reversed(range(n)))"),
+            (f"{name}, e", f"enumerate({array}, start=1)"),
         ])  # fmt: skip
         if name in target:
             self.indices.append(name)
@@ -206,6 +233,8 @@ class Generator:
             return [pad + self.of_objects()]
         if self.rebinds and self.random.random() < 0.25:
             return [pad + self.rebinding()]
+        if self.lists and self.random.random() < 0.2:
+            return [pad + self.appended()]
         if chance < 0.12 and depth < 4:
             return self.loop(depth)
         if chance < 0.22 and depth < 5:
@@ -214,7 +243,7 @@ class Generator:
                 found += [f"{pad}else:", *self.body(depth + 1)]
             return found
         if chance < 0.26:
-            return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue')}"]
+            return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue', self.not_compiled())}"]
         if chance < 0.45:
             found = self.number()
             if self.random.random() < 0.15:
@@ -244,6 +273,26 @@ class Generator:
             return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {value}"]
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
 
+    def appended(self) -> str:
+        """A statement that appends to a list; there is one for each list."""
+        name = self.lists.pop()
+        if name == "h2" and self.random.random() < 0.3:
+            return f"h2.append(h2[-1] * {self.number()})"
+        return name + self.pick(
+            f".append({self.number()})", f".append({self.vector()} * 0.1)", f".append(({self.pick('s', 'r', 'c')}, c))",
+            f".append(({self.pick('v', 'w')}.copy(), {self.number()}))", ".append(A[1:] + 0.5)", ".append(x)",
+            ".append(y)",
+            f".append(({self.pick('x', 'y')}, {self.pick('x', 'y', 's')}))",
+        )  # fmt: skip
+
+    def not_compiled(self) -> str:
+        """A statement that Python runs."""
+        return self.pick(
+            "return s * np.sum(v)", "raise ValueError(str(float(s)))", "t = [s, r]; s = s + 0.5 * t[-1]",
+            "print(end='')",
+            "s = s + len(f'{c}') * r", "v[0] = sum([s, r])", "x = v * len([c])", "break; c = [1]",
+        )  # fmt: skip
+
     def rebinding(self) -> str:
         """A statement that binds an array to a name which has one."""
         name = self.pick("x", "y")
@@ -254,7 +303,7 @@ class Generator:
             f"{name} = {self.number()} * {name}",
             "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
             f"{name} = np.zeros(n{self.pick('', ', dtype=v.dtype')})", "x, y = turned(x, y)",
-            "x = sunk(y)", "y = sunk(x)", "x, y = twins(x)",
+            "x = sunk(y)", "y = sunk(x)", "x, y = twins(x)", f"{name} = chosen(x, y)",
         )  # fmt: skip
 
     def of_objects(self) -> str:
@@ -407,7 +456,9 @@ class Generator:
         if chance < 0.46:
             return self.pick(*NUMBERS, *(("o.s", "z.s", "d['s']") if self.objects else ()))
         if chance < 0.5:
-            return f"bent({self.element()})" if self.random.random() < 0.5 else f"sided({self.element()}, s)"
+            return self.pick(
+                f"bent({self.element()})", f"sided({self.element()}, s)", f"first_above(v, {self.element()})"
+            )
         if chance < 0.75:
             return self.element()
         if chance < 0.85:

