@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bridge.arrays.tracked import is_tracked
 from bridge.loops_in_c import memory
-from bridge.loops_in_c.appending import History, Part, filled_of, needed_of, room_of
+from bridge.loops_in_c.appending import Column, History, filled_of, needed_of, room_of
 from bridge.loops_in_c.building import Run
 from bridge.loops_in_c.ir import Program
 from bridge.source.looping import READER
@@ -79,7 +79,7 @@ class AppendingRuns:
     def _values(
         self,
         run: Run,
-        part: Part,
+        part: Column,
         count: int,
         made: Callable[..., Any],
         tracked: list[Appended],

@@ -18,7 +18,7 @@ from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, 
 
 
 @dataclass(frozen=True)
-class Part:
+class Column:
     """A number or an array that is appended each time, by itself or in a tuple.
 
     Attributes
@@ -41,7 +41,7 @@ class History:
     name: str
     path: Path
     count: str
-    parts: tuple[Part, ...]
+    parts: tuple[Column, ...]
     is_tuple: bool
 
 
@@ -91,7 +91,7 @@ class Appending(Assigning):
         if name in self.lists and not (isinstance(arg, ast.Name) and arg.id == item_of(name)):
             self.refuse("a function appends to a list whose last item the loop reads", node)
         self.define(count)
-        parts: list[Part] = []
+        parts: list[Column] = []
         for one in arg.elts if isinstance(arg, ast.Tuple) else (arg,):
             # Each value is computed in a block of its own.
             value = self.value(one)
@@ -108,7 +108,7 @@ class Appending(Assigning):
         if self.histories.setdefault(name, (made, place)) != (made, place):
             self.refuse("a list that is appended to in several places, or other values each time", node)
 
-    def _part(self, name: str, value: Value, node: ast.AST) -> Part:
+    def _part(self, name: str, value: Value, node: ast.AST) -> Column:
         if isinstance(value, Number) and value.has_one_type and (not value.strong or value.weak is False):
             kind, ndim = value.strong or value.expr.kind, 0
         elif isinstance(value, Elements):
@@ -118,7 +118,7 @@ class Appending(Assigning):
             kind, ndim = value.kind, len(value.extents)
         else:
             self.refuse("something else than numbers and arrays is appended", node)
-        part = Part(f"{name}:{ndim}{kind}", ndim, f"{name}:{ndim}{kind}!")
+        part = Column(f"{name}:{ndim}{kind}", ndim, f"{name}:{ndim}{kind}!")
         for array, one in ((part.values, kind), (part.details, "i" if ndim else "b")):
             if array not in self.arrays:
                 self.arrays[array] = Array(one, 1, array, True, True)
@@ -136,7 +136,7 @@ class Appending(Assigning):
         is_whole = alike(replace(value, shared=frozenset()), self.whole(value.array))
         return is_whole and value.array not in self.uncertain
 
-    def _append_number(self, part: Part, value: Value, count: Expr) -> None:
+    def _append_number(self, part: Column, value: Value, count: Expr) -> None:
         assert isinstance(value, Number)
         weak = value.weak if isinstance(value.weak, Expr) else Const("b", bool(value.weak))
         number = converted(value.expr, value.strong or None)
@@ -145,7 +145,7 @@ class Appending(Assigning):
             self.block.append(Store(array, (count,), expr))
             self._flush()
 
-    def _append_array(self, part: Part, value: Elements, count: Expr) -> None:
+    def _append_array(self, part: Column, value: Elements, count: Expr) -> None:
         filled = filled_of(part.values)
         self.define(filled)
         extents = tuple(self.hold(one) for one in value.extents)

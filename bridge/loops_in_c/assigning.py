@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bridge.loops_in_c.calling_back import CallingBack
 from bridge.loops_in_c.expressions import OPERATORS
-from bridge.loops_in_c.indexing import Read
+from bridge.loops_in_c.indexing import Key
 from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.kinds import holding, is_float, is_integer, is_narrow
 from bridge.loops_in_c.objects import at, is_number, is_variable
@@ -165,7 +165,7 @@ class Assigning(CallingBack):
 
     def _selected(self, place: Masked) -> Elements:
         """The elements that a mask selects, one after the other."""
-        keys = ast.Tuple([Read(ast.Constant(None), one) for one in self.positions(place.mask)], ast.Load())
+        keys = ast.Tuple([Key(ast.Constant(None), one) for one in self.positions(place.mask)], ast.Load())
         found = self.item(place.base, keys)
         return replace(found, array=place.base.array)
 

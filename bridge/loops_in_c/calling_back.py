@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, NotCompil
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook import book
 from bridge.source import callees
+from bridge.source.finding import code_of
 
 _METHODS = frozenset(
     {
@@ -414,9 +417,11 @@ class Spelling:
 def _function(body: ast.expr, parameters: Sequence[str], constants: Mapping[str, Any]) -> Callable[..., Any]:
     """The function of an expression with parameters."""
     arguments = ast.arguments([], [ast.arg(one) for one in parameters], None, [], [], None, [])
-    tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
-    made: Callable[..., Any] = eval(compile(tree, "<a loop in C>", "eval"), dict(constants))
-    return made
+    definition = ast.FunctionDef("computed", arguments, [ast.Return(body)], [])
+    if sys.version_info >= (3, 12):
+        definition.type_params = []
+    code = code_of(ast.fix_missing_locations(definition), "<a loop in C>")
+    return FunctionType(code, dict(constants))
 
 
 def _is_pure(function: Any) -> bool:

@@ -11,7 +11,7 @@ from bridge.loops_in_c.kinds import is_integer
 from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, Number, Several, Value, converted, moved
 
 
-class Read(ast.expr):
+class Key(ast.expr):
     """A part of a key that has been read."""
 
     def __init__(self, node: ast.expr, found: Value) -> None:
@@ -97,7 +97,7 @@ class Indexing(Blocks):
             return list(key.elts)
         if isinstance(key, (ast.Name, ast.Call)):
             found = self.value(key)
-            return [Read(key, one) for one in (found.items if isinstance(found, Several) else (found,))]
+            return [Key(key, one) for one in (found.items if isinstance(found, Several) else (found,))]
         return [key]
 
     def _without_mask(self, key: ast.expr) -> list[ast.expr]:
@@ -109,10 +109,10 @@ class Indexing(Blocks):
             # A tuple in a key is an array.
             value = self.widened(value.items[0], [0])
         if isinstance(value, Elements) and value.kind == "b":
-            return [Read(key, one) for one in self.positions(value)]
-        return [Read(key, value)]
+            return [Key(key, one) for one in self.positions(value)]
+        return [Key(key, value)]
 
-    def _of_Read(self, node: Read) -> Value:
+    def _of_Read(self, node: Key) -> Value:
         return node.found
 
     def positions(self, mask: Elements) -> list[Elements]:
@@ -132,7 +132,7 @@ class Indexing(Blocks):
     def _is_newaxis(self, key: ast.expr) -> bool:
         if isinstance(key, ast.Constant):
             return key.value is None
-        if not isinstance(key, (ast.Name, ast.Attribute, Read)):
+        if not isinstance(key, (ast.Name, ast.Attribute, Key)):
             return False
         value = self.value(key)
         return isinstance(value, Known) and value.value is None

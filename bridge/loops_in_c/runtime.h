@@ -128,7 +128,7 @@ static inline void make(Local *a, I n, int has_shadow)
     }
 }
 
-/* Other extents for a local array. The log gets the old ones, and what the array held if that is kept; 0 if it is full. */
+/* Other extents for a local array. The log gets the old ones, and what the array held if that is kept; 0 if full. */
 static APART int remake(Frame *f, Local *a, F **log, F **end, int ndim, const I *extents, int is_kept, int has_shadow)
 {
     I old = 1, size = 1;

@@ -194,6 +194,11 @@ def _asserting(text: Text, key: tuple[int, int, int], file: str) -> tuple[CodeTy
     return found
 
 
+def code_of(definition: ast.FunctionDef, file: str) -> CodeType:
+    """The code of a function that is defined by a tree."""
+    return tuple(codes_in(compile(ast.Module([definition], []), file, "exec", dont_inherit=True)))[1]
+
+
 _TIMED = {"<timed exec>": "%%time", "<timed eval>": "%%time", "<magic-timeit>": "%%timeit"}
 
 

@@ -1400,7 +1400,7 @@ def the_last_item_of_a_list_of_an_object(A, v, a):
 def a_list_of_an_object_under_another_name(A, v, a):
     recorder = Recorder(v)
     states = recorder.states
-    for i in range(4):
+    for _ in range(4):
         states.append(v * a)
         v = v + recorder.states[0]
     return np.sum(states[-1]) + np.sum(v)
