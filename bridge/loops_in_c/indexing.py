@@ -112,7 +112,7 @@ class Indexing(Blocks):
             return [Key(key, one) for one in self.positions(value)]
         return [Key(key, value)]
 
-    def _of_Read(self, node: Key) -> Value:
+    def _of_Key(self, node: Key) -> Value:
         return node.found
 
     def positions(self, mask: Elements) -> list[Elements]:
