@@ -68,6 +68,7 @@ class Expression(NamedTuple):
 class Record(NamedTuple):
     """One call: the entries of its log, and the places of its operands and results; None where there is no gradient."""
 
+    number: int
     entries: list[Entry]
     operands: list[Any]
     results: list[Any]
@@ -165,7 +166,7 @@ class Callbacks:
         if any(active):
             places = [x.place if is_tracked(x) else None for x in operands]
             ends = [x.place if is_tracked(x) and x.place.active else None for x in results]
-            self.records.append(Record(log[first:], places, ends))
+            self.records.append(Record(number, log[first:], places, ends))
         return 1
 
     def _tracked(self, value: Any) -> Any:
@@ -187,6 +188,8 @@ class Callbacks:
         one = self.expressions[number]
         self.next -= 1
         record = self.records[self.next]
+        if record.number != number:
+            raise RuntimeError(f"the backward pass of a loop in C meets callback {number}, not {record.number}")
         ends = [
             (place, result, row)
             for place, result, row in zip(record.results, one.results, self.made.tolist(), strict=False)

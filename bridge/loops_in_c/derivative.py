@@ -114,7 +114,10 @@ def planned(program: Program, active_memory: set[str], active_variables: set[str
             break
     plan.active_operands = [[] for _ in program.callbacks]
     for one in _callbacks(program.body):
-        plan.active_operands[one.number] = [is_active(program, plan, x) for x in (*one.loads, *one.numbers)]
+        # The backward pass calls those whose results carry a gradient.
+        has_shadow = any(program.arrays[name].memory in plan.active_memory for name in one.arrays)
+        operands = *one.loads, *one.numbers
+        plan.active_operands[one.number] = [has_shadow and is_active(program, plan, x) for x in operands]
     return plan
 
 

@@ -74,6 +74,18 @@ def sorted_elements(A, v, a):
 
 
 @compiled
+def integers_that_python_computes(A, v, a):
+    for _ in range(3):
+        i, j = np.indices((3, 3))
+        order = np.argsort(v)
+        v = v * 0.9 + np.sort(v)[order] * a
+        k = np.searchsorted(np.sort(v), v)
+        A[i + 1, j] = A[i, j] * v[order][j] + k[0]
+        a = a + np.linalg.norm(v) * 0.1
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
 def a_view_that_numpy_returns(A, v, a):
     for k in range(3):
         B = np.swapaxes(A, 0, 1)
