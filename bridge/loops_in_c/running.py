@@ -629,6 +629,8 @@ class Beginning:
                 # It is not read later, or still bound to the same object.
                 continue
             elif isinstance(value, Elements) and value.array in reader.arrays and program.arrays[value.array].is_local:
+                if value.array in reader.gapped or (len(value.extents) > 1 and value.array in reader.unordered):
+                    raise NotCompiled(f"{name} may lie otherwise in memory when the loop is over", node.lineno)
                 found[name] = value
             else:
                 raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
