@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -84,6 +84,14 @@ class Arithmetic(Indexing):
     def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
         if any(isinstance(one, Elements) and not is_integer(one.kind) for one in values.values()):
             self.refuse("an index array that does not hold integers", node)
+        if base.is_copy and len(keys) > 1:
+            # NumPy's array has the order of this one and of its indices.
+            local = self.temporary(base.kind, base.extents)
+            self.note_layout(local, base)
+            own = tuple(self.new("q") for _ in base.extents)
+            index = tuple(Var("i", one) for one in own)
+            self.block.append(Each(own, base.extents, local, index, base.at(index), is_first=True))
+            base = self.copied(local, base.extents)
         first, last = min(values), max(values)
         if len(values) != last - first + 1:
             self.refuse("index arrays that do not lie next to each other", node)
@@ -589,7 +597,8 @@ class Arithmetic(Indexing):
                 continue
             if len(one.index) > 1 and (one.array in self.unordered or not self.arrays[one.array].is_ordered):
                 return False
-            found = list(dict.fromkeys(axes.index(x) for k in one.index for x in _own_names(k) if x in axes))
+            parts = [x for k in one.index for x in k.walk() if isinstance(x, Var) and x.name in axes]
+            found = list(dict.fromkeys(axes.index(x.name) for x in parts))
             varying = [k for k in one.index if any(isinstance(x, Var) and x.name in axes for x in k.walk())]
             gathers = [any(isinstance(x, Load) for x in k.walk()) for k in varying]
             # Index arrays give the result their own order, if no other axis comes before them.
@@ -599,7 +608,7 @@ class Arithmetic(Indexing):
 
     def note_layout(self, local: str, value: Elements) -> None:
         """Record where an array that the loop makes may lie otherwise in NumPy: in order, and without gaps."""
-        is_gapped = not value.is_copy and self._may_have_gaps(value)
+        is_gapped = value.is_part if value.is_copy else self._may_have_gaps(value)
         for names, holds in ((self.unordered, is_gapped or not self.is_in_order(value)), (self.gapped, is_gapped)):
             if holds:
                 self.is_known = self.is_known and local in names
@@ -611,15 +620,6 @@ class Arithmetic(Indexing):
         whole = self.whole(array)
         is_whole = (value.view, value.extents) == (whole.view, whole.extents)
         return not (is_whole and self.arrays[array].is_contiguous and array not in self.gapped)
-
-
-def _own_names(expr: Expr) -> Iterator[str]:
-    """The variables of an index, without those of index arrays."""
-    if isinstance(expr, Var):
-        yield expr.name
-    elif not isinstance(expr, Load):
-        for part in expr.parts():
-            yield from _own_names(part)
 
 
 def _signatures(name: str, operands: Sequence[Number | Elements]) -> set[tuple[str, str] | None]:

@@ -399,6 +399,8 @@ class Expressions(Arithmetic):
         elif node.keywords:
             self.refuse("a call with keywords", node)
         value = converted(Const("b", name.startswith("ones")), kind)
+        if isinstance(like, Elements) and not self.is_in_order(like):
+            self.refuse("an array like one whose memory has an order that is not known", node)
         if name.endswith("_like"):
             return Elements(kind, like.extents, lambda _: value) if isinstance(like, Elements) else None
         items = first.items if isinstance(first, Several) else (first,)

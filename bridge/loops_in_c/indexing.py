@@ -78,7 +78,10 @@ class Indexing(Blocks):
         if not kept:
             return base.at(tuple(starts))
         if base.is_copy or base.array is None:
-            return Elements(base.kind, tuple(extents), lambda q: base.at(at_base(q)), is_part=True)
+            is_run = self.is_in_order(base) and kept == list(range(kept[0], len(keys)))
+            is_run = is_run and all(steps[k] == 1 for k in kept) and extents[1:] == list(base.extents[kept[0] + 1 :])
+            is_part = base.is_part or not is_run
+            return Elements(base.kind, tuple(extents), lambda q: base.at(at_base(q)), is_part=is_part)
         axes: list[Axis] = []
         for own in base.view:
             if own.axis is None:
@@ -114,6 +117,10 @@ class Indexing(Blocks):
 
     def _of_Key(self, node: Key) -> Value:
         return node.found
+
+    def is_in_order(self, value: Elements) -> bool:
+        """Whether the axes of an array lie in memory in their order, and those of NumPy's array do, too."""
+        raise NotImplementedError
 
     def positions(self, mask: Elements) -> list[Elements]:
         """The indices along each axis at which a mask is true."""

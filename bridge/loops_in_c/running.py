@@ -636,8 +636,6 @@ class Beginning:
                 raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
         arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
         for name, value in arrays.items():
-            if len(value.extents) > 1 and value.array in reader.unordered:
-                raise NotCompiled(f"{name} may lie in another order in memory", node.lineno)
             others = [one for other, one in arrays.items() if other != name]
             if not _is_own(name, value, others, reader):
                 raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)

@@ -1168,7 +1168,7 @@ def a_history_of_texts(A, v, a):
     return sum(x for _, x in found)
 
 
-@python("may lie in another order in memory")
+@python("may lie otherwise in memory when the loop is over")
 def a_transposed_array_is_read_later(A, v, a):
     x = A
     for i in range(4):
@@ -1801,3 +1801,43 @@ def a_global_variable_is_summed_up(A, v, a):
         TOTAL = TOTAL + v[i] * a
     found, TOTAL = TOTAL, 0.0
     return found
+
+
+@python("may lie otherwise in memory when the loop is over")
+def columns_in_another_order(A, v, a):
+    for _ in range(3):
+        p = np.argsort(v)
+        A = A[p][:, p] * a
+    return np.sum(A * A) + a
+
+
+@python("may lie otherwise in memory when the loop is over")
+def an_array_that_is_transposed_again_and_again(A, v, a):
+    for _ in range(3):
+        A = A.T * v
+    return np.sum(A * A) + a
+
+
+@python("lie otherwise in memory")
+def a_sum_of_columns_of_a_computed_matrix(A, v, a):
+    p = np.array([1, 0, 3, 2])
+    for _ in range(3):
+        w = (v[:, None] * v[None, :])[:, p]
+        a = a + np.sum(w)
+        v = v * 0.9
+    return a + np.sum(A)
+
+
+@python("lie otherwise in memory")
+def a_product_of_a_column_of_a_computed_matrix(A, v, a):
+    for _ in range(3):
+        w = (A * A)[:, 0]
+        a = a + np.dot(w, v) + np.sum(w)
+    return a
+
+
+@python("an array like one whose memory has an order that is not known")
+def an_array_like_a_transposed_one(A, v, a):
+    for _ in range(3):
+        A = np.ones_like(A.T) * v + A * a
+    return np.sum(A * A)

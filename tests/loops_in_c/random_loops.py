@@ -134,7 +134,7 @@ class Generator:
         self.random = random.Random(seed)
         self.depth = 0
         self.indices: list[str] = []
-        self.rebinds = self.writes = self.objects = False
+        self.rebinds = self.writes = self.objects = self.calls = False
         self.lists: list[str] = []
 
     def pick(self, *choices: str) -> str:
@@ -161,6 +161,7 @@ class Generator:
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         self.lists = [one for one in ("h1", "h2") if self.random.random() < 0.3]
+        self.calls = self.random.random() < 0.4
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
         lines.append(self.pick("    y[0] = s", "    x[1] = a * 2.0", "    c = c + 1"))
@@ -231,6 +232,8 @@ class Generator:
         pad, chance = "    " * depth, self.random.random()
         if self.objects and self.random.random() < 0.2:
             return [pad + self.of_objects()]
+        if self.calls and self.random.random() < 0.2:
+            return [pad + self.computed_by_python() if self.random.random() < 0.5 else pad + self.of_masks_and_axes()]
         if self.rebinds and self.random.random() < 0.25:
             return [pad + self.rebinding()]
         if self.lists and self.random.random() < 0.2:
@@ -304,6 +307,45 @@ class Generator:
             "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
             f"{name} = np.zeros(n{self.pick('', ', dtype=v.dtype')})", "x, y = turned(x, y)",
             "x = sunk(y)", "y = sunk(x)", "x, y = twins(x)", f"{name} = chosen(x, y)",
+        )  # fmt: skip
+
+    def computed_by_python(self) -> str:
+        """A statement with a call that is not compiled, and that Python computes."""
+        name, row, vector = self.pick("v", "w"), self.row(), self.vector()
+        system = f"{self.matrix()} * 0.2 + 5.0 * np.eye(n)"
+        return self.pick(
+            f"{row} = np.sort({vector})", f"{row} {self.pick('=', '+=')} np.linalg.solve({system}, {vector}) * 0.5",
+            f"{name}[np.argsort({name})] {self.pick('=', '*=')} {self.number()}",
+            f"{self.pick('A', 'B')}[:] = np.linalg.inv({system}) + 0.1 * {self.matrix()}",
+            f"s += 0.1 * np.einsum('ij,j->', {self.matrix()}, {self.plain_row()})",
+            f"g = np.sort({self.pick('A', 'B')}, axis={self.pick('0', '1')}); {row} = g[{self.index()}] * 0.5",
+            f"{row} = np.linalg.norm({self.matrix()}, axis={self.pick('0', '1')}) * 0.2",
+            f"s = s * 0.5 + np.median({vector})", f"{row} -= np.take({vector}, {self.pick('p', 'q')}[c % 3]) * 0.1",
+            f"{row} = np.interp({vector}, np.arange(n) * 1.0, {name}) * 0.5",
+            f"g = np.unique(np.round({vector})); r = r * 0.5 + g[-1] + len(g) * 0.1",
+            f"{self.pick('A', 'B')}[np.ix_({self.pick('p', 'q')}, {self.pick('p', 'q')})] = {self.number()}",
+        )  # fmt: skip
+
+    def of_masks_and_axes(self) -> str:
+        """A statement with elements at a mask, positions, arrays that are joined, or axes of one element."""
+        name, other, row, vector = self.pick("v", "w"), self.pick("v", "w"), self.row(), self.vector()
+        matrix, axis = self.pick(*MATRICES), self.pick("0", "1")
+        test = f"{self.vector()} {self.pick('>', '<=')} {self.number()}"
+        return self.pick(
+            f"m = {test}; {name}[m] {self.pick('=', '+=', '*=')} {other}[m] * 0.5", f"s += 0.1 * np.sum({row}[{test}])",
+            f"m = {test}; {matrix}[{self.index()}][m] = {name}[m]", f"{matrix}[{test}] *= {self.number()}",
+            f"g = np.{self.pick('nonzero', 'where')}({test})[0]; {name}[g] = {other}[g] * 0.5; c += len(g) % 2",
+            f"g, h = np.nonzero({matrix} > {self.number()}); {matrix}[g, h] = {self.pick(*MATRICES)}[h, g] * 0.5",
+            f"g = np.{self.pick('hstack', 'concatenate')}(({vector}, {name}[1:])); {row} = g[2:n + 2]",
+            f"g = np.vstack(({name}, {matrix})); {row} = g[{self.index()}] * 0.9; s += 0.1 * np.sum(g)",
+            f"{matrix}[:] = np.roll({self.pick(*MATRICES)}, {self.pick('1', '-2', 'c')}, axis={axis})",
+            f"{matrix} {self.pick('-=', '*=')} 0.2 * np.{self.pick('triu', 'tril')}({self.pick(*MATRICES)}, 1)",
+            f"{matrix} {self.pick('+=', '-=')} 0.1 * {name}[:, None] * ({vector})[None, :]",
+            f"{matrix}[:] = 0.5 * {matrix} + 0.1 * {name}.reshape(-1, 1) * {other}.reshape(1, -1)",
+            f"g = np.sum({matrix}, axis={axis}, keepdims=True); {matrix} -= g * 0.1",
+            f"g = {matrix}[:, {self.pick('0:1', '1:2', '-1:')}]; g *= {self.number()}; {matrix}[:] += g * 0.1",
+            f"g = {matrix}.reshape(-1); s += 0.1 * g[{self.index()}] * np.sum(g[3:])",
+            f"{matrix}[1:, :] = {matrix}[:-1, :] * 0.9", f"{name}[1:3] = {other}[0:2] * 0.5",
         )  # fmt: skip
 
     def of_objects(self) -> str:
