@@ -38,12 +38,14 @@ class Result(NamedTuple):
     type : the type of a number; np.ndarray.
     ndim : the number of axes; None of a number.
     is_contiguous : whether an array lies in C order; else it may lie otherwise.
+    ones : the axes of one element.
     """
 
     kind: str
     type: Any
     ndim: int | None = None
     is_contiguous: bool = True
+    ones: frozenset[int] = frozenset()
 
 
 class Expression(NamedTuple):
@@ -336,6 +338,7 @@ def _is_as_expected(plain: Any, expected: Result) -> bool:
     if expected.ndim is None:
         return type(plain) is not int or abs(plain) < 1 << 31
     is_alike = plain.dtype == KINDS[expected.kind].dtype and plain.ndim == expected.ndim
+    is_alike = is_alike and all(plain.shape[axis] == 1 for axis in expected.ones)
     return is_alike and (plain.flags.c_contiguous or not expected.is_contiguous)
 
 

@@ -260,7 +260,9 @@ class CallingBack(Aliasing):
                 self.unordered.add(local)
                 self.gapped.add(local)
             # Extents are known when Python has computed it; of a number, one.
-            self.local(local, result.kind, (ONE if result.ndim is None else Var("i", ".extent"),) * (result.ndim or 1))
+            ones = {0} if result.ndim is None else result.ones
+            extents = tuple(ONE if axis in ones else Var("i", ".extent") for axis in range(result.ndim or 1))
+            self.local(local, result.kind, extents)
             self.shapes[local] = shape
         names = tuple(tuple(self.new("q") for _ in one.extents) for one in arrays)
         loads = tuple(one.at(tuple(Var("i", x) for x in q)) for one, q in zip(arrays, names, strict=True))
@@ -465,4 +467,5 @@ def _described(value: Any) -> Result | None:
         return Result(of_python[0] if of_python else BY_TYPE[kind], kind)
     if kind is not np.ndarray or not 1 <= value.ndim <= 6 or value.dtype not in BY_DTYPE:
         return None
-    return Result(BY_DTYPE[value.dtype], np.ndarray, value.ndim, value.flags.c_contiguous)
+    ones = frozenset(axis for axis, extent in enumerate(value.shape) if extent == 1)
+    return Result(BY_DTYPE[value.dtype], np.ndarray, value.ndim, value.flags.c_contiguous, ones)
