@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -48,11 +49,11 @@ class CompilerError(Exception):
 
 @cache
 def compiler() -> tuple[str, ...]:
-    """The C compiler, as the beginning of a command: the machine's, else that of the package `ziglang`."""
-    for name in ("cc", "gcc", "clang"):
-        found = shutil.which(name)
+    """The C compiler, as the beginning of a command: what CC names, the machine's, or that of the package `ziglang`."""
+    for command in (shlex.split(os.environ.get("CC", "")), ["cc"], ["gcc"], ["clang"]):
+        found = shutil.which(command[0]) if command else None
         if found is not None:
-            return (found,)
+            return found, *command[1:]
     if find_spec("ziglang") is not None:
         return sys.executable, "-m", "ziglang", "cc"
     raise CompilerError(f"no C compiler was found: cc, gcc, clang, or the package ziglang ({install_line('c')})")

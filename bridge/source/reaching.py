@@ -109,7 +109,7 @@ def _edges(one: Any) -> Iterator[Edge]:
     elif issubclass(kind, type):
         if one.__module__.partition(".")[0] not in _LIBRARIES:
             yield from said_by(one)
-    elif kind not in _SHOWN:
+    elif kind not in _SHOWN and kind.__module__.partition(".")[0] not in _LIBRARIES:
         yield None, one, None, kind
 
 

@@ -121,6 +121,15 @@ def test_without_a_compiler_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch)
     forget()
 
 
+@pytest.mark.parametrize("chosen", [f"{sys.executable} -m ziglang cc", "no-such-compiler", ""])
+def test_the_environment_variable_cc(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", chosen)
+    forget()
+    expected = tuple(chosen.split()) if sys.executable in chosen else (shutil.which("cc"),)
+    assert compiling.compiler() == expected
+    forget()
+
+
 PROGRAM = """
 import numpy as np, shutil, bridge
 shutil.which = lambda name: None
