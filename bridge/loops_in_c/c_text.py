@@ -33,7 +33,7 @@ C_KINDS = {name: one.number for name, one in KINDS.items()}
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
 _ADDED = re.compile(r"\{ ([dm]\w+) (?:\+=|=)|; ([dm]\w+) = 1;")
-_LARGE = 60
+_LARGE = 24
 """Statements above which loops over elements become functions of their own."""
 
 
