@@ -248,6 +248,9 @@ class Beginning:
             kind = type(value)
             if is_tracked(value) and value.place.context is not self.context:
                 raise NotCompiled(f"{name} is of another differentiation", self.site.node.lineno)
+            if is_tracked(value) and value.place.top is not value.place.root:
+                # Whether it carries a gradient depends on the order of reads and writes.
+                raise NotCompiled(f"{name} is a second name of a differentiated argument", self.site.node.lineno)
             if kind is Buffer and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 label = memory.setdefault(value.place.root, f"m{len(memory)}")
                 self._array(name, value.value, label, key, value.place.active)

@@ -229,6 +229,33 @@ def test_a_nan_that_is_one_stays(loops: Callable[[str], list[int]]) -> None:
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-14)
 
 
+def read_under_two_names(x: Any, y: Any) -> Any:
+    total = 0.0
+    for i in range(3):
+        total = total + x[i] * x[i] * y[i]
+    return total
+
+
+def written_under_one_name(x: Any, y: Any) -> Any:
+    total = 0.0
+    for i in range(3):
+        x[i] = x[i] * 2.0
+        total = total + x[i] * y[i]
+    return total
+
+
+@pytest.mark.parametrize("program", [read_under_two_names, written_under_one_name])
+def test_an_argument_under_a_second_name_is_a_constant(
+    program: Callable[..., Any], loops: Callable[[str], list[int]]
+) -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    loops("python")
+    expected = bridge.grad(program, argnums=0)(x, x)
+    ran = loops("c")
+    np.testing.assert_array_equal(bridge.grad(program, argnums=0)(x, x), expected)
+    assert not ran
+
+
 def test_who_runs_loops_is_one_of_two(loops: Callable[[str], list[int]]) -> None:
     loops("fortran")
     with pytest.raises(ArgumentError, match="BRIDGE_LOOPS=fortran"):
