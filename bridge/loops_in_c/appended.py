@@ -11,6 +11,7 @@ from bridge.loops_in_c import memory
 from bridge.loops_in_c.appending import Column, History, filled_of, needed_of, room_of
 from bridge.loops_in_c.building import Run
 from bridge.loops_in_c.ir import Program
+from bridge.loops_in_c.tangent import tangent_of
 from bridge.source.looping import READER
 
 FIRST_ROOM = 1024
@@ -88,9 +89,13 @@ class AppendingRuns:
         """The values of one part, made as the program's."""
         is_active = run.library.program.arrays[part.values].memory in run.library.plan.active_memory
         width = part.ndim + 1
-        run.shorten(part.values, run.number(filled_of(part.values)) if part.ndim else count)
+        size = run.number(filled_of(part.values)) if part.ndim else count
+        names = [part.values, tangent_of(part.values)]
+        for name in names if names[1] in run.library.program.arrays else names[:1]:
+            run.shorten(name, size)
         run.shorten(part.details, count * width)
         values, details = run.local(part.values), run.local(part.details)
+        tangents = run.local(names[1]) if names[1] in run.library.program.arrays else None
         begin = 0
         for k in range(count):
             *shape, detail = details[k * width : (k + 1) * width].tolist()
@@ -100,7 +105,10 @@ class AppendingRuns:
             else:
                 # A copy: an array of the program owns its memory.
                 one = values[begin:end].reshape(shape).copy() if part.ndim else values[k]
-                one = made(one, not part.ndim and detail, is_active)
+                tangent = None if tangents is None else tangents[begin:end] if part.ndim else tangents[k]
+                if tangent is not None and part.ndim:
+                    tangent = tangent.reshape(shape).copy()
+                one = made(one, not part.ndim and detail, is_active, tangent)
                 if is_tracked(one):
                     tracked.append(Appended(one.place, part.values, begin))
                 if part.ndim and detail:

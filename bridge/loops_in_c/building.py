@@ -117,7 +117,7 @@ class Library:
     def __init__(self, program: Program, plan: Plan) -> None:
         _loops()
         self.program, self.plan = program, plan
-        self.printer = Printer(program, plan)
+        self.printer = Printer(program, Plan(set(), set(), is_forward=True) if plan.is_forward else plan)
         self.job = Job(self.printer.text())
 
     @cached_property

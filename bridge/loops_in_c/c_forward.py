@@ -58,7 +58,8 @@ class Forward(Text):
         self.depth -= 1
 
     def push(self, value: str) -> None:
-        self.say(f"ROOM(1); *log_p++ = {value};")
+        if not self.plan.is_forward:
+            self.say(f"ROOM(1); *log_p++ = {value};")
 
     def push_integer(self, value: str) -> None:
         self.push(f"as_float({value})")
@@ -134,6 +135,8 @@ class Forward(Text):
                     self._reduce(one)
                 case Dot():
                     self._dot(one)
+                case For():
+                    self._for(one, False)
                 case Product():
                     self._product(one)
         for name in kept:
@@ -186,7 +189,7 @@ class Forward(Text):
         self._open(f"const I new_extents[] = {{{', '.join(extents)}}};")
         self.say("F *p = log_p, *end = log_end;")
         self.say(f"if (!remake(f, L{a}, &p, &end, {ndim}, new_extents, {flags})) goto stop;")
-        self.say("log_p = p; log_end = end;")
+        self.say(f"log_p = p{f' - {ndim}' if self.plan.is_forward else ''}; log_end = end;")
         self._close()
         self.say(f"{a} = L{a}->memory;")
         for axis in range(ndim):

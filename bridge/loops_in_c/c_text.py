@@ -268,6 +268,8 @@ class Text:
         return [name for name in names if name in self.plan.variables]
 
     def _logged(self, block: Block) -> list[Let]:
+        if self.plan.is_forward:
+            return []
         back = derivative._back_block(self.program, block, self.plan)
         return [one for one in back.lets if is_logged(self.program, block, one)]
 

@@ -84,6 +84,8 @@ class Plan:
     """Variables that the way back reads."""
     active_operands: list[list[bool]] = field(default_factory=list)
     """For each callback which operands carry a gradient."""
+    is_forward: bool = False
+    """Whether tangents are computed, and no backward pass follows: then nothing is logged."""
 
 
 @dataclass
@@ -101,11 +103,17 @@ def is_temporary(name: str) -> bool:
     return name.startswith(".") and name.endswith("_")
 
 
-def planned(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
-    """Which memory and variables carry gradients, and which of them the way back reads."""
+def activity(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
+    """Which memory and variables carry gradients, from those that do at the beginning."""
     plan = Plan(set(active_memory), set(active_variables))
     while _activity(program, program.body, plan):
         pass
+    return plan
+
+
+def planned(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
+    """Which memory and variables carry gradients, and which of them the way back reads."""
+    plan = activity(program, active_memory, active_variables)
     while True:
         before = len(plan.memory) + len(plan.variables)
         for one in program.body:

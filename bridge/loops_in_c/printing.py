@@ -26,16 +26,17 @@ class Printer(Forward, Backward):
     """Prints one program under one plan."""
 
     def text(self) -> str:
-        """The whole C file; with marks, the way back alone."""
+        """The whole C file; with marks, the way back alone, and in forward mode none."""
         if not self.marks:
             self._function("forward")
             for one in self.program.body:
                 self.forward(one, True)
             self._end("forward")
-        self._function("backward")
-        for one in derivative.backward(self.program, self.plan):
-            self.back(one)
-        self._end("backward")
+        if not self.plan.is_forward:
+            self._function("backward")
+            for one in derivative.backward(self.program, self.plan):
+                self.back(one)
+            self._end("backward")
         return "\n".join([HEADER, *self.functions, *self.lines, ""])
 
     def _function(self, name: str) -> None:

@@ -33,7 +33,9 @@ from bridge.loops_in_c.outermost import FUNCTIONS, Outermost
 from bridge.loops_in_c.reading import Reader
 from bridge.loops_in_c.stopping import Branch, Reason, without
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
+from bridge.loops_in_c.tangent import tangent_of, with_tangents
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, Undescribed, alike, bound_flag
+from bridge.rewind.forward import ForwardContext, tangent_at
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
@@ -207,6 +209,7 @@ class Beginning:
     ) -> None:
         self.context, self.site, self.iterable, self.frame = context, site, iterable, frame
         self.lists = lists
+        self.is_forward = isinstance(context, ForwardContext)
         self.outermost = None if iterable is None else Outermost(iterable)
         self.begun = live if self.outermost is None else {**live, **self.outermost.live}
         self._describe()
@@ -253,7 +256,7 @@ class Beginning:
                 raise NotCompiled(f"{name} is a second name of a differentiated argument", self.site.node.lineno)
             if kind is Buffer and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 label = memory.setdefault(value.place.root, f"m{len(memory)}")
-                self._array(name, value.value, label, key, value.place.active)
+                self._array(name, value.value, label, key, self._carries(value))
             elif kind is np.ndarray and value.dtype in BY_DTYPE and 1 <= value.ndim <= 6:
                 self.context.check_original(value)
                 label = memory.setdefault(plain[name], f"m{len(memory)}")
@@ -261,7 +264,7 @@ class Beginning:
             elif kind in (Scalar, WeakScalar) and value.dtype in BY_DTYPE:
                 kinds[name] = "fw" if kind is WeakScalar else BY_DTYPE[value.dtype]
                 self.numbers[name] = float(grounded(value))
-                key.append((name, kind, kinds[name], value.place.active))
+                key.append((name, kind, kinds[name], self._carries(value)))
             elif kind in _NUMBERS and (kind is not int or abs(value) < _SMALL):
                 kinds[name] = _NUMBERS[kind]
                 self.numbers[name] = value
@@ -281,7 +284,11 @@ class Beginning:
         over = self.outermost
         self.not_negative = frozenset(() if over is None else over.not_negative)
         self.kinds: Mapping[str, Any] = {**kinds, **self.arrays, **self.objects}
-        self.key = (*key, None if over is None else over.key, self.not_negative)
+        self.key = (*key, None if over is None else over.key, self.not_negative, self.is_forward)
+
+    def _carries(self, value: Any) -> bool:
+        """Whether a tracked value carries a gradient; in forward mode, whether it has a tangent."""
+        return bool(value.place.active) and not (self.is_forward and value.place.root.shadow is None)
 
     def _find_slots(self) -> None:
         """The places of objects that the loop reads or sets."""
@@ -429,9 +436,13 @@ class Beginning:
         program = reader.program(node)
         outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
-                  if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
-        variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
-        plan = planned(program, active, variables & program.variables.keys())
+                  if name in self.arrays and isinstance(value, Buffer) and self._carries(value)}  # fmt: skip
+        variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and self._carries(value)}
+        variables &= program.variables.keys()
+        if self.is_forward:
+            program, plan = with_tangents(program, active, variables)
+        else:
+            plan = planned(program, active, variables)
         read = [one for one in reader.read.values() if one.name not in FUNCTIONS]
         histories = AppendingRuns([one for one, _ in reader.histories.values()])
         library, written = Library(program, plan), sorted(program.written)
@@ -504,10 +515,14 @@ class Beginning:
         # The first write into a large argument moves it, with all that shows it.
         self.values.update((name, one.value) for name, one in tracked.items())
         printer = found.library.printer
-        values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
         numbers |= found.appending.rooms(program)
         windows = self._windows(found, tracked)  # raises before anything is written
+        tangents = self._tangents(found, tracked)
+        shadows = {root: root.shadow.copy() for root in {tracked[name].place.root for name in windows}
+                   if tangents and root.shadow is not None}  # fmt: skip
+        numbers |= {tangent_of(name): self._tangent(name) for name in numbers if tangent_of(name) in program.variables}
+        values = [(self.values | tangents)[name] for name in printer.given]
         run = Run(found.library, values, numbers, self.context)
         args = dict(self.live)
         needed = {name for name in self.values if self.arrays[name].memory in found.library.plan.memory}
@@ -525,6 +540,8 @@ class Beginning:
                 window[...] = saved
             for name, value in plain.items():
                 value[...] = before[name]
+            for root, saved in shadows.items():
+                root.shadow[...] = saved
 
         def forward(limit: int = 1 << 62) -> int:
             try:
@@ -558,8 +575,15 @@ class Beginning:
             # Only Python knows whether the loop has written into it at all.
             restore()
             return None
-        for name in first:
-            self.context.writable(tracked[name])
+        if first:
+            # In forward mode, `writable` copies an argument before its first write.
+            now = [shown.copy() for shown, _ in windows.values()]
+            for shown, saved in windows.values():
+                shown[...] = saved
+            for name in first:
+                self.context.writable(tracked[name])
+            for (shown, _), held in zip(windows.values(), now, strict=True):
+                shown[...] = held
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
         labels = {program.arrays[name].memory for name in found.written}
@@ -612,6 +636,25 @@ class Beginning:
                 windows[name] = shown, shown.copy()
         return windows
 
+    def _tangents(self, found: Compiled, tracked: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The tangents of the arrays, by the names that they have in the compiled program."""
+        tangents: dict[str, np.ndarray] = {}
+        for name in self.values:
+            if tangent_of(name) not in found.library.program.arrays:
+                continue
+            if name not in tracked:
+                raise NotCompiled(f"{name} overlaps an array with a tangent", self.site.node.lineno)
+            tangent = tangents[tangent_of(name)] = tracked[name].place.region()
+            alike = zip(tangent.shape, tangent.strides, self.values[name].strides, strict=True)
+            if any(extent > 1 and one != other for extent, one, other in alike):
+                raise NotCompiled(f"{name} and its tangent lie otherwise in memory", self.site.node.lineno)
+        return tangents
+
+    def _tangent(self, name: str) -> float:
+        """The tangent of a number."""
+        tangent = tangent_at(self.live[name].place) if isinstance(self.live[name], Scalar) else None
+        return 0.0 if tangent is None else float(tangent)
+
     def _outputs(self, reader: Reader, program: Program) -> dict[str, Number | Elements | Known]:
         """The variables that the loop binds and the function may read, with what they hold at its end."""
         node = self.site.node
@@ -660,21 +703,25 @@ class Beginning:
                     values[name] = arrays[run.number(known)]
                     continue
                 active = program.arrays[value.array].memory in plan.active_memory
-                values[name] = self._made(run.local(value.array), False, active)
+                tangent = run.local(tangent_of(value.array)) if tangent_of(value.array) in program.arrays else None
+                values[name] = self._made(run.local(value.array), False, active, tangent)
                 continue
             if value.flag is not None and not run.number(value.flag):
                 continue
             number, kind = run.number(name), program.variables[name]
             is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
             dtype = KINDS[kind if is_weak else value.strong or kind].dtype
-            values[name] = self._made(dtype.type(number), bool(is_weak), name in plan.active_variables)
+            moved = tangent_of(name)
+            tangent = dtype.type(run.number(moved)) if moved in program.variables else None
+            values[name] = self._made(dtype.type(number), bool(is_weak), name in plan.active_variables, tangent)
         return values
 
-    def _made(self, value: Any, is_weak: bool, is_active: bool) -> Any:
+    def _made(self, value: Any, is_weak: bool, is_active: bool, tangent: Any = None) -> Any:
         """A value that compiled code has computed, as the program's: an array, or a number, Python's if `is_weak`."""
         if value.dtype.kind != "f" or not is_active:
             return value.item() if is_weak else value
         root = Root(self.context, value, True)
+        root.shadow = tangent
         if value.ndim:
             return ARRAYS.buffer(value, root)
         return ARRAYS.weak_scalar(value.item(), root) if is_weak else ARRAYS.scalar(value, root)
@@ -696,6 +743,10 @@ class Beginning:
             tracked[name].place.root for name in windows
             if program.arrays[name].memory in plan.active_memory and not tracked[name].place.root.active
         ))  # fmt: skip
+        for root in activated:
+            root.active = True
+        if self.is_forward:
+            return
         run.keep()
         saved = [
             Overwritten(_place_of(tracked[name], shown), shown, Ellipsis, copy)
@@ -708,8 +759,6 @@ class Beginning:
         entry.append(appended)
         entry.done = done
         entry.names = list(windows)
-        for root in activated:
-            root.active = True
         self.context.log.append(entry)
 
 

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from bridge.errors import ArgumentError, choice
 from bridge.options import Loops
 from bridge.rewind.context import Context
+from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
 from bridge.source.iterating import Iteration, iteration
@@ -336,8 +337,12 @@ class LoopReader(Reader):
 
 
 def may_run(context: Any) -> bool:
-    """Whether loops of a context may run in C: the only one there is, in reverse mode, on arrays, by the rule book."""
-    return type(context) is Context and context.loops != "python" and context.outer is None and context.lean
+    """Whether loops of a context may run in C: the only one there is, on arrays, by the rule book."""
+    if type(context) is ForwardContext:
+        is_plain = context.listener is None and not context.home.is_abstract
+    else:
+        is_plain = type(context) is Context and context.lean
+    return is_plain and context.loops != "python" and context.outer is None
 
 
 READER = LoopReader()

@@ -105,6 +105,41 @@ def test_values_and_gradients_of_float32(name: str, loops: Callable[[str], list[
 
 
 @pytest.mark.parametrize("name", EACH)
+def test_values_and_tangents(name: str, loops: Callable[[str], list[int]]) -> None:
+    program, args = COMPILED[name], inputs()
+    tangents = np.cos(args[0]), np.cos(args[1]), 0.3
+    loops("python")
+    value, expected = bridge.jvp(program, args, tangents)
+    ran = loops("c")
+    before = [one.tobytes() for one in args[:2]]
+    found = bridge.jvp(program, args, tangents)
+    calls_python = any("a call of Python in forward mode" in one for one in looping.REASONS.values())
+    assert ran or calls_python
+    assert calls_python or not looping.REASONS
+    assert type(found[0]) is type(value)
+    assert np.float64(found[0]).tobytes() == np.float64(value).tobytes()
+    np.testing.assert_allclose(found[1], expected, rtol=1e-12)
+    assert [one.tobytes() for one in args[:2]] == before
+
+
+def test_a_break_after_the_first_write_of_an_argument_with_a_tangent(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        names = [v]
+        for i in range(4):
+            v[i] = v[i] * 2.0
+            if v[i] > 3.0:
+                break
+        return np.sum(names[0] * v)
+
+    args = (np.array([1.0, 2.0, 3.0, 4.0]),)
+    loops("python")
+    expected = bridge.jvp(program, args, args)
+    ran = loops("c")
+    assert bridge.jvp(program, args, args) == expected
+    assert ran == [2]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_pulls_may_be_repeated(name: str, loops: Callable[[str], list[int]]) -> None:
     program, args = COMPILED[name], inputs()
     loops("c")
@@ -687,25 +722,44 @@ def check_seed(seed: int, folder: Path, loops: Callable[[str], list[int]]) -> bo
         args = (np.asfortranarray(args[0]), *args[1:])
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        loops("python")
-        differentiated = bridge.value_and_grad(names["f"], argnums=(0, 1, 2, 3))
-        expected = outcome(differentiated, args)
-        ran = loops("c")
-        compare(outcome(differentiated, args), expected)
-        with taken_over(seed):
-            compare(outcome(differentiated, args), expected)
-    return bool(ran)
+        found, is_single = False, any(one.dtype == np.float32 for one in map(np.asarray, args))
+        for differentiated in (bridge.value_and_grad(names["f"], argnums=(0, 1, 2, 3)), pushed(names["f"], generator)):
+            loops("python")
+            expected = outcome(differentiated, args)
+            ran = loops("c")
+            compare(outcome(differentiated, args), expected, is_single)
+            with taken_over(seed):
+                compare(outcome(differentiated, args), expected, is_single)
+            found |= bool(ran)
+    return found
 
 
-def compare(found: Any, expected: Any) -> None:
-    """Values are the same bits, gradients close, and errors the same."""
+def pushed(program: Callable[..., Any], generator: np.random.Generator) -> Callable[..., Any]:
+    """The value and the tangent of a program, along the same tangents each time; some may be absent."""
+    seed = int(generator.integers(1 << 32))
+
+    def both(*args: Any) -> Any:
+        numbers = np.random.default_rng(seed)
+        tangents = [
+            None if numbers.random() < 0.2 else np.asarray(x).dtype.type(numbers.standard_normal(np.shape(x)))
+            for x in args
+        ]
+        value, tangent = bridge.jvp(program, args, tangents)
+        return value, (tangent,)
+
+    return both
+
+
+def compare(found: Any, expected: Any, is_single: bool = False) -> None:
+    """Values are the same bits, gradients close, and errors the same; where it `is_single`, float32 is in them."""
     if isinstance(expected[0], type):
         assert found == expected
         return
     assert not isinstance(found[0], type), found
     assert type(found[0]) is type(expected[0])
     assert np.asarray(found[0]).tobytes() == np.asarray(expected[0]).tobytes()
-    tolerance = 1e-4 if any(one.dtype == np.float32 for one in map(np.asarray, expected[1])) else 1e-9
+    is_single |= any(one.dtype == np.float32 for one in map(np.asarray, expected[1]))
+    tolerance = 1e-4 if is_single else 1e-9
     for one, other in zip(found[1], expected[1], strict=True):
         assert np.asarray(one).dtype == np.asarray(other).dtype
         scale = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
