@@ -110,7 +110,9 @@ class Indexing(Blocks):
             return [key]
         value = self.value(key)
         if isinstance(value, Several):
-            value = self.array_of(value, key)
+            # A tuple in a key is an array.
+            only = value.items[0] if len(value.items) == 1 else None
+            value = self.widened(only, [0]) if isinstance(only, Elements) else self.array_of(value, key)
         if isinstance(value, Elements) and value.kind == "b":
             return [Key(key, one) for one in self.positions(value)]
         return [Key(key, value)]
