@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -24,7 +24,7 @@ from bridge.loops_in_c.ir import (
     Stride,
     Var,
 )
-from bridge.loops_in_c.kinds import KINDS, OF_PYTHON, holding, is_float, is_integer, is_narrow
+from bridge.loops_in_c.kinds import KINDS, OF_PYTHON, holding, is_float, is_integer, is_narrow, promoted
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
@@ -334,12 +334,14 @@ class Arithmetic(Indexing):
             return self.elementwise("mul", (left, right), node)
         if not (isinstance(left, Elements) and isinstance(right, Elements)):
             self.refuse("a product of this", node)
-        kind = left.kind
-        if not is_float(kind) or right.kind != kind:
-            self.refuse(f"a product of arrays of kinds {kind} and {right.kind}", node)
+        kind = promoted(((left.kind, False), (right.kind, False)))
+        if kind is None or not is_float(kind) or not {left.kind, right.kind} <= {kind, "i", "b"}:
+            self.refuse(f"a product of arrays of kinds {left.kind} and {right.kind}", node)
         ranks = len(left.extents), len(right.extents)
         if max(ranks) > 2:
             self.refuse("a product of arrays of more than two axes", node)
+        if left.kind != right.kind:
+            left, right = (self._as_factor(one, kind, by_dot, node) for one in (left, right))
         inner = left.extents[-1], right.extents[0]
         if inner[0] != inner[1]:
             self.check(Op("b", "eq", inner))
@@ -357,6 +359,54 @@ class Arithmetic(Indexing):
         m, n = left.extents[0] if rows else ONE, right.extents[1] if columns else ONE
         self.block.append(Product(local, rows, name, columns, (m, inner[0], n), one, other, by_dot))
         return self.copied(local, extents)
+
+    def _as_factor(self, value: Elements, kind: str, by_dot: bool, node: ast.AST) -> Elements:
+        """A factor that NumPy converts first: `dot` keeps the order of its axes, and `matmul` makes a C array of it."""
+        if value.kind == kind:
+            return value
+        if by_dot and not self.is_in_order(value):
+            self.refuse("a product of an array whose memory has an order that is not known", node)
+        return self.whole(self.array_with(kind, value.extents, [((), value)]))
+
+    def array_with(self, kind: str, extents: tuple[Expr, ...], parts: Sequence[tuple[tuple[int, ...], Value]]) -> str:
+        """An array of one statement in C order: parts of it with their places along the first axes."""
+        local = self.temporary(kind, extents)
+        for place, part in parts:
+            own = part.extents if isinstance(part, Elements) else ()
+            names = tuple(self.new("q") for _ in own)
+            index = tuple(Var("i", one) for one in names)
+            expr = part.at(index) if isinstance(part, Elements) else part.expr  # type: ignore[union-attr]
+            where = (*(Const("i", one) for one in place), *index)
+            self.block.append(Each(names, own, local, where, converted(expr, kind), is_first=True))
+        return local
+
+    def array_of(self, value: Several, node: ast.AST) -> Elements:
+        """The array that NumPy makes of nested lists of numbers, or of arrays of one shape."""
+        parts = list(_leaves(value))
+        first = parts[0] if parts else self.refuse("an array of nothing", node)
+        depth, own = len(first[0]), first[1].extents if isinstance(first[1], Elements) else ()
+        counts = [1 + max(place[k] for place, _ in parts if len(place) > k) for k in range(depth)]
+        is_full = [place for place, _ in parts] == list(product(*map(range, counts)))
+        if not is_full or any(not isinstance(one, (Number, Elements)) for _, one in parts):
+            self.refuse("an array of lists that are not alike", node)
+        for _, one in parts:
+            extents = one.extents if isinstance(one, Elements) else ()
+            if len(extents) != len(own):
+                self.refuse("an array of lists that are not alike", node)
+            for pair in zip(extents, own, strict=True):
+                if pair[0] != pair[1]:
+                    self.check(Op("b", "eq", pair))
+        shape = (*(Const("i", one) for one in counts), *own)
+        return self.copied(self.array_with(self._kind_of_all([one for _, one in parts], node), shape, parts), shape)
+
+    def _kind_of_all(self, values: Sequence[Value], node: ast.AST) -> str:
+        """The kind of an array that NumPy makes of these. A Python number is of NumPy's default kind."""
+        kinds = [{one.kind} if isinstance(one, Elements) else {x for x, _ in one.types} for one in values]  # type: ignore[union-attr]
+        certain = {kind for one in kinds for kind in one if len(one) == 1}
+        found = {promoted(tuple((x, False) for x in sorted(certain | {other}))) for one in kinds for other in one}
+        if len(found) > 1 or None in found or "?" in certain:
+            self.refuse("an array of numbers that may be of several kinds", node)
+        return str(found.pop())
 
     def _factor(self, value: Elements, names: list[str], node: ast.AST) -> Load:
         """One element of a factor, which lies in memory as NumPy's array does."""
@@ -537,7 +587,7 @@ class Arithmetic(Indexing):
         """The axes of a reduction in their order; None for all of them."""
         if axis is None or (isinstance(axis, Known) and axis.value is None):
             return None
-        items = axis.items if isinstance(axis, Several) else (axis,)
+        items = axis.items if isinstance(axis, Several) and not axis.is_list else (axis,)
         found = {self._axis(one, rank, node) for one in items}
         if len(found) < len(items) or not items:
             self.refuse("axes that are the same, or none", node)
@@ -632,6 +682,15 @@ def _signatures(name: str, operands: Sequence[Number | Elements]) -> set[tuple[s
         # An integer that is kept as a float is one.
         types = [[(one.kind if isinstance(one, Elements) else one.expr.kind, False)] for one in operands]
     return {functions.typed(name, one) for one in product(*types)}
+
+
+def _leaves(value: Value, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Value]]:
+    """The values in nested lists, each with its place."""
+    if not isinstance(value, Several):
+        yield place, value
+        return
+    for number, one in enumerate(value.items):
+        yield from _leaves(one, (*place, number))
 
 
 def _repeated(expr: Expr, extents: tuple[Expr, ...]) -> Elements:

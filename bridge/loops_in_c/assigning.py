@@ -18,6 +18,7 @@ from bridge.loops_in_c.values import (
     Elements,
     Items,
     Known,
+    Listed,
     NotCompiled,
     Number,
     Several,
@@ -243,6 +244,8 @@ class Assigning(CallingBack):
             name = f".item.{node.lineno}.{node.col_offset}{self.copy}"
             self.names[name] = self._copied(name, value) if value.is_copy else value
             return name
+        if isinstance(value, Listed):
+            self.refuse("a list that is assigned with others", node)
         return value
 
     def bind(self, name: str, value: Value) -> None:
@@ -279,6 +282,9 @@ class Assigning(CallingBack):
             self.names[name] = self._bound(name, value)
             if self.own(name) in self.first_arrays:
                 self.block.append(self.rebound(self.own(name), True))
+        elif isinstance(value, Listed) and value.items is not None:
+            self.bind(f"{name}.items", value.items)
+            self.names[name] = Listed(value.weak)
         else:
             parts = value.items if isinstance(value, Several) else ()
             fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
@@ -287,7 +293,7 @@ class Assigning(CallingBack):
             if not all(fixed):
                 for number, one in enumerate(parts):
                     self.bind(f"{name}.{number}", one)
-                value = Items(len(parts))
+                value = Items(len(parts), isinstance(value, Several) and value.is_list)
             self.names[name] = value
 
     def _flag(self, name: str) -> None:

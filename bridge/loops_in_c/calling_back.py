@@ -405,7 +405,8 @@ class Spelling:
                 self.numbers.append(value)
                 return ast.Name(f"n{len(self.numbers) - 1}", ast.Load())
             case Several():
-                return ast.Tuple([self.leaf(one, node) for one in value.items], ast.Load())
+                kind = ast.List if value.is_list else ast.Tuple
+                return kind([self.leaf(one, node) for one in value.items], ast.Load())
             case Known(path=()) if isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray:
                 return self.constant(value.value)
         self.reader.refuse("an operand of this kind", node)

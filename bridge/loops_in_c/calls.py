@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -18,7 +18,9 @@ from bridge.loops_in_c.objects import Step, at
 from bridge.loops_in_c.stopping import Branch, Inserted, Reason, without
 from bridge.loops_in_c.values import (
     Elements,
+    Items,
     Known,
+    Listed,
     NotCompiled,
     Number,
     Several,
@@ -95,6 +97,14 @@ class Calls(Appending):
             self.value(node.value)
         elif not isinstance(node.value, ast.Constant):
             self.refuse("a call for its effect", node)
+
+    def comprehended(self, node: ast.ListComp | ast.GeneratorExp) -> Listed:
+        """The list of a comprehension, or of what a generator would give."""
+        raise NotImplementedError
+
+    def folded(self, how: str, node: ast.Call) -> Value:
+        """`sum`, `min`, `max`, `any` or `all` of what the argument goes over. Of no items, Python computes it."""
+        raise NotImplementedError
 
     def without_calls(self, node: Any) -> Any:
         """A statement or an expression without calls of functions of the program, which run before it."""
@@ -252,6 +262,19 @@ class Calls(Appending):
         }
         self.block = outer
         self.line = node.lineno
+        self.check_unread(first, before, earlier, inner, f"a call in an expression of {function.__name__}", node)
+        return result
+
+    def check_unread(
+        self,
+        first: int,
+        before: Mapping[str, Value],
+        earlier: Sequence[ast.expr],
+        inner: str,
+        what: str,
+        node: ast.AST,
+    ) -> None:
+        """Refuse statements from the `first` one on that write what `earlier` expressions read."""
         shown = {one.array for one in before.values() if isinstance(one, Elements)}
         changed = {name for name in self.slot_names if not _alike(self.names.get(name), before.get(name))}
         for name in _written(self.out[first:]):
@@ -260,8 +283,7 @@ class Calls(Appending):
             elif name in self.slot_names:
                 changed.add(name)
         if changed and any(not changed.isdisjoint(self._read_by(one)) for one in earlier):
-            self.refuse(f"a call in an expression of {function.__name__}, which writes what the expression reads", node)
-        return result
+            self.refuse(f"{what}, which writes what the expression reads", node)
 
     def _read_by(self, node: ast.expr) -> set[str]:
         """The slots and the memory that a variable, or a slot, is or shows."""
@@ -353,6 +375,12 @@ class Calls(Appending):
 
     def _returned(self, name: str, definition: Definition) -> Value:
         value = self.names[name]
+        if isinstance(value, Listed) and value.items is None:
+            found = self._returned(f"{name}.items", definition)
+            return Listed(value.weak, found) if isinstance(found, Elements) else found
+        if isinstance(value, Items):
+            items = (self._returned(f"{name}.{number}", definition) for number in range(value.count))
+            return Several(tuple(items), value.is_list)
         if isinstance(value, Unbound):
             self.refuse(f"{definition.name} does not return the same kind of thing each time", definition.node)
         if isinstance(value, Elements) and (value.array or "").startswith(self.prefix) and not value.shared:
@@ -447,15 +475,48 @@ class _Lifting(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         is_whole = node is self.whole
+        how = self._fold(node)
+        if how:
+            over = node.args[0]
+            over = self.visit_ListComp(over) if isinstance(over, ast.GeneratorExp) else self.visit(over)
+            call = ast.copy_location(ast.Call(node.func, [over], []), node)
+            return self._before_it(lambda: self.reader.folded(how, call), node)
         function, args = self.visit(node.func), [self.visit(one) for one in node.args]
         made = ast.Call(function, args, [self.visit(one) for one in node.keywords])
         node = ast.copy_location(made, node)
         callee = self.reader.callee_of(node)
         return node if callee is None else self._called(callee, node, is_whole)
 
+    def _fold(self, node: ast.Call) -> str:
+        """The name of the fold that a call of one argument computes; else ""."""
+        if len(node.args) != 1 or node.keywords or not isinstance(node.func, ast.Name):
+            return ""
+        function = self.reader.known(node.func)
+        return next((one.__name__ for one in (sum, min, max, any, all) if function is one), "")
+
+    def visit_ListComp(self, node: Any) -> ast.expr:
+        return self._before_it(lambda: self.reader.comprehended(node), node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        return node
+
+    def _before_it(self, compute: Callable[[], Value], node: Any) -> ast.expr:
+        """Compute a part of the statement by loops, before it."""
+        reader, self_earlier = self.reader, [*self.results, *self._before(node)]
+        outer, reader.block = reader.block, []
+        first, before, inner = len(reader.out), dict(reader.names), f"{reader.prefix}.list"
+        value = compute()
+        reader.block = outer
+        reader.check_unread(first, before, self_earlier, inner, "a comprehension", node)
+        return self._named(value, node)
+
     def _called(self, callee: Callee, node: ast.Call, is_whole: bool) -> ast.expr:
-        self.calls += 1
         value = self.reader.inlined(callee, node, () if is_whole else [*self.results, *self._before(node)])
+        return self._named(value, node)
+
+    def _named(self, value: Value, node: Any) -> ast.expr:
+        """A name for the value of a part of the statement."""
+        self.calls += 1
         name = f".call.{_place(node)}{self.reader.copy}"
         self.reader.names[name] = value
         self.results.append(ast.copy_location(ast.Name(name, ast.Load()), node))
@@ -468,7 +529,7 @@ class _Lifting(ast.NodeTransformer):
             return node
         return self._called(getter, ast.copy_location(ast.Call(node, [], []), node), is_whole=False)
 
-    def _before(self, node: ast.Call) -> list[ast.expr]:
+    def _before(self, node: ast.expr) -> list[ast.expr]:
         """The variables, attributes and items of the statement that lie before a call."""
         place = node.lineno, node.col_offset
         return [one for one in self.leaves if (one.lineno, one.col_offset) < place]

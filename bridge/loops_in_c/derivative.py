@@ -100,7 +100,8 @@ class BackBlock(Stmt):
 
 def is_temporary(name: str) -> bool:
     """Whether a variable belongs to one statement."""
-    return name.startswith(".") and name.endswith("_")
+    # Variables of functions that are called have more dots, and may have an underscore at the end.
+    return name.startswith(".") and name.endswith("_") and name.count(".") == 1
 
 
 def activity(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:

@@ -17,12 +17,14 @@ from bridge.loops_in_c.arithmetic import Arithmetic
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
 from bridge.loops_in_c.kinds import BY_DTYPE, BY_TYPE, KINDS, OF_PYTHON, holding, is_float, is_integer
-from bridge.loops_in_c.objects import ABSENT, Found, Path, Step, at, bound, is_variable, kind_of
+from bridge.loops_in_c.objects import ABSENT, Found, Path, Step, at, bound, is_number, is_variable, kind_of
 from bridge.loops_in_c.values import (
     ONE,
+    ZERO,
     Elements,
     Items,
     Known,
+    Listed,
     NotConstant,
     Number,
     Several,
@@ -45,7 +47,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 
 
 _REDUCING = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean, np.argmax, np.argmin)
-MAKING = frozenset({"zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like"})
+MAKING = frozenset({"zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "full", "array"})
 
 
 class Read(NamedTuple):
@@ -130,7 +132,11 @@ class Expressions(Arithmetic):
                 self.refuse(f"{name} is not the same kind of thing in each iteration", node)
             if isinstance(found, Items):
                 names = [ast.copy_location(ast.Name(f"{name}.{k}", ast.Load()), node) for k in range(found.count)]
-                return Several(tuple(map(self._of_Name, names)))
+                return Several(tuple(map(self._of_Name, names)), found.is_list)
+            if isinstance(found, Listed) and found.items is None:
+                items = self._of_Name(ast.copy_location(ast.Name(f"{name}.items", ast.Load()), node))
+                assert isinstance(items, Elements)
+                return Listed(found.weak, items)
             if isinstance(found, Number) and found.flag is not None:
                 self.check(Var("b", found.flag))
                 return replace(found, flag=None)
@@ -138,6 +144,8 @@ class Expressions(Arithmetic):
         if name.startswith("__") and name not in self.code.co_names and not name.endswith("__"):
             self.refuse(f"{name}, which has another name in a class", node)
         value = self.look(name)
+        if self.globals is not None and is_variable(value) and not is_number(value):
+            return self.part(Known(self.globals, (self.root_of(self.globals),)), Step("item", name), node)
         self.note(Read(self.globals, name, value))
         return self.of_object(value)
 
@@ -212,6 +220,11 @@ class Expressions(Arithmetic):
     def _of_Tuple(self, node: ast.Tuple) -> Value:
         return Several(tuple(self.value(one) for one in node.elts))
 
+    def _of_List(self, node: ast.List) -> Value:
+        if any(isinstance(one, ast.Starred) for one in node.elts):
+            self.refuse("a list with *", node)
+        return Several(tuple(self.value(one) for one in node.elts), True)
+
     def _of_Subscript(self, node: ast.Subscript) -> Value:
         base = self.value(node.value)
         if isinstance(base, Several):
@@ -223,6 +236,12 @@ class Expressions(Arithmetic):
             return base.items[int(index.value)]
         if isinstance(base, Known) and base.path:
             return self.part(base, self.step_of(base, node), node)
+        if isinstance(base, Listed):
+            assert base.items is not None
+            if isinstance(node.slice, ast.Slice):
+                self.refuse("a slice of a list", node)
+            found = self.inside(self.index_of(self.value(node.slice)), base.items.extents[0])
+            return Number(base.items.at((found,)), base.weak)
         if not isinstance(base, Elements):
             self.refuse("an item of this", node)
         found = self.item(base, node.slice)
@@ -351,10 +370,12 @@ class Expressions(Arithmetic):
         function = self.known(node.func)
         if any(isinstance(one, ast.Starred) for one in node.args):
             self.refuse("a call with *", node)
-        args = tuple(self.value(_as_tuple(one, function)) for one in node.args)
+        args = tuple(self.value(one) for one in node.args)
         if functions.name_of(function) in MAKING:
             found = self.made(function, args, node)
             return found or self.refuse(f"a call of {function.__name__}", node)
+        if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").startswith("numpy"):
+            args = tuple(one.array if isinstance(one, Listed) else one for one in args)
         return self.call(function, (*args, *self._axis_of(function, node)), node)
 
     def _axis_of(self, function: Any, node: ast.Call) -> tuple[Value, ...]:
@@ -389,16 +410,27 @@ class Expressions(Arithmetic):
         return found or self.refuse("this dtype", node)
 
     def made(self, function: Any, args: tuple[Value, ...], node: ast.Call) -> Value | None:
-        """An array that NumPy makes: zeros, or ones. What `empty` holds is zero, too."""
+        """An array that NumPy makes: of zeros or ones, of a number, or of a list. What `empty` holds is zero, too."""
         name = functions.name_of(function)
-        first = args[0] if len(args) == 1 else None
-        like = first if name.endswith("_like") else None
-        kind = like.kind if isinstance(like, Elements) else "f"
+        first, *rest = args or (None,)
+        given = ""
         if [one.arg for one in node.keywords] == ["dtype"]:
-            kind = self._kind_of_dtype(node.keywords[0].value)
+            given = self._kind_of_dtype(node.keywords[0].value)
         elif node.keywords:
             self.refuse("a call with keywords", node)
+        if len(rest) != (name == "full"):
+            return None
+        if name == "array":
+            return self._as_array(first, given, node)
+        like = first if name.endswith("_like") else None
+        kind = given or (like.kind if isinstance(like, Elements) else "f")
         value = converted(Const("b", name.startswith("ones")), kind)
+        if name == "full" and isinstance(rest[0], Number):
+            filled = self._as_array(Several((rest[0],)), given, node)
+            assert filled is not None
+            kind, value = filled.kind, filled.at((ZERO,))
+        elif name == "full":
+            return None
         if isinstance(like, Elements) and not self.is_in_order(like):
             self.refuse("an array like one whose memory has an order that is not known", node)
         if name.endswith("_like"):
@@ -409,7 +441,28 @@ class Expressions(Arithmetic):
             return None
         for one in extents:
             self.check(Op("b", "ge", (one, Const("i", 0))))
-        return Elements(kind, tuple(map(self.let, extents)), lambda _: value)
+        lengths = tuple(map(self.let, extents))
+        if name == "eye":
+            ways = converted(Const("b", True), kind), converted(Const("b", False), kind)
+            is_square = isinstance(first, Number)
+            return (
+                Elements(kind, lengths * 2, lambda q: Op(kind, "select", (Op("b", "eq", q), *ways)))
+                if is_square
+                else None
+            )
+        return Elements(kind, lengths, lambda _: value)
+
+    def _as_array(self, value: Value | None, kind: str, node: ast.AST) -> Elements | None:
+        """The array that NumPy makes of a list, of this kind if one is given; None of something else."""
+        if isinstance(value, Listed):
+            found = value.array
+        elif isinstance(value, Several):
+            found = self.array_of(value, node)
+        else:
+            return None
+        made = self.as_kind(found, kind, node) if kind not in ("", found.kind) else found
+        assert isinstance(made, Elements)
+        return made
 
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
         name = functions.name_of(function)
@@ -463,6 +516,10 @@ class Expressions(Arithmetic):
                 return cast(Value, self.item(one, ast.Slice(step=ast.Constant(-1))))
             case "len", (Elements() as one,):
                 return Number(one.extents[0])
+            case "len", (Listed(items=Elements() as one),):
+                return Number(one.extents[0])
+            case "len", (Several(items),):
+                return Number(Const("i", len(items)))
             case "len", (Known() as one,):
                 return Number(Const("i", self.length(one, node)))
             case (("min" | "max"), (Number() as one, Number() as other, *others)):
@@ -532,13 +589,6 @@ class Expressions(Arithmetic):
         whole = self.let(Op("f", rounding, (converted(number.expr, "f"),)))
         self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
         return Number(Op("i", "cast", (whole,)))
-
-
-def _as_tuple(node: ast.expr, function: Any) -> ast.expr:
-    """The argument of a function that takes a sequence: a list is as good as a tuple."""
-    if not isinstance(node, ast.List) or functions.name_of(function) not in ("hstack", "vstack", "concatenate"):
-        return node
-    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
 
 
 def _as_pythons(value: Value) -> Value:

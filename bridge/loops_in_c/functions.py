@@ -376,6 +376,7 @@ BY_OBJECT: dict[Any, str] = {
     np.nonzero: "nonzero", np.hstack: "hstack", np.vstack: "vstack", np.concatenate: "concatenate",
     np.triu: "triu", np.tril: "tril", np.argmax: "argmax", np.argmin: "argmin", np.roll: "roll",
     np.diff: "diff", np.cumsum: "cumsum", np.zeros: "zeros", np.ones: "ones", np.empty: "empty",
+    np.array: "array", np.asarray: "array", np.eye: "eye", np.identity: "eye", np.full: "full",
     np.zeros_like: "zeros_like", np.ones_like: "ones_like", np.empty_like: "empty_like",
     builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool",
     builtins.min: "min", builtins.max: "max", builtins.round: "round",

@@ -100,7 +100,8 @@ class Indexing(Blocks):
             return list(key.elts)
         if isinstance(key, (ast.Name, ast.Call)):
             found = self.value(key)
-            return [Key(key, one) for one in (found.items if isinstance(found, Several) else (found,))]
+            is_tuple = isinstance(found, Several) and not found.is_list
+            return [Key(key, one) for one in (found.items if is_tuple else (found,))]  # type: ignore[union-attr]
         return [key]
 
     def _without_mask(self, key: ast.expr) -> list[ast.expr]:
@@ -108,15 +109,20 @@ class Indexing(Blocks):
         if isinstance(key, (ast.Slice, ast.Constant)):
             return [key]
         value = self.value(key)
-        if isinstance(value, Several) and len(value.items) == 1 and isinstance(value.items[0], Elements):
+        if isinstance(value, Several):
             # A tuple in a key is an array.
-            value = self.widened(value.items[0], [0])
+            only = value.items[0] if len(value.items) == 1 else None
+            value = self.widened(only, [0]) if isinstance(only, Elements) else self.array_of(value, key)
         if isinstance(value, Elements) and value.kind == "b":
             return [Key(key, one) for one in self.positions(value)]
         return [Key(key, value)]
 
     def _of_Key(self, node: Key) -> Value:
         return node.found
+
+    def array_of(self, value: Several, node: ast.AST) -> Elements:
+        """The array that NumPy makes of a list."""
+        raise NotImplementedError
 
     def is_in_order(self, value: Elements) -> bool:
         """Whether the axes of an array lie in memory in their order, and those of NumPy's array do, too."""

@@ -10,7 +10,7 @@ from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.ir import Block, Check, Const, Expr, Op
 from bridge.loops_in_c.objects import Step, at
 from bridge.loops_in_c.outermost import REST
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Several, Value
+from bridge.loops_in_c.values import ONE, ZERO, Elements, Listed, Number, Several, Value
 
 Item = Callable[[ast.expr], ast.expr]
 
@@ -106,9 +106,12 @@ class Iterating(Calls):
         node = self.without_calls(node)
         over = self._named(node, "over", lambda: self.value(node))
         value = self.value(over)
+        if isinstance(value, Listed) and value.items is not None:
+            value = value.items
         if not isinstance(value, Elements):
             self.refuse("a loop over something else than ranges and arrays", node)
-        count = self._named(node, "count", lambda: Number(value.extents[0]))
+        extent = value.extents[0]
+        count = self._named(node, "count", lambda: Number(extent))
         return count, lambda k: ast.Subscript(over, k, ast.Load())
 
     def listed(self, node: ast.expr) -> list[Value] | None:

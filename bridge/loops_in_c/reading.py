@@ -13,10 +13,11 @@ from types import CodeType
 from typing import Any
 
 from bridge.loops_in_c.blocks import SMALL
+from bridge.loops_in_c.comprehensions import Comprehensions
 from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Check, Const, Expr, For, If, Op, Program, Stmt, Var, While
-from bridge.loops_in_c.iterating import Counts, Iterating
+from bridge.loops_in_c.iterating import Counts
 from bridge.loops_in_c.objects import Path
 from bridge.loops_in_c.stopping import Branch, Inserted, Reason, Stop, is_stop
 from bridge.loops_in_c.values import (
@@ -40,7 +41,7 @@ _COPIES = 64
 """How many copies of its body loops over lists of objects may become, with the loops around them."""
 
 
-class Reader(Iterating):
+class Reader(Comprehensions):
     """Reads one loop.
 
     Parameters
@@ -114,6 +115,7 @@ class Reader(Iterating):
         self.fixed: frozenset[str] = frozenset()
         self.copy, self.copies = "", 1
         self.read, self.lists_read, self.callbacks, self.inside_of, self.file = {}, {}, [], {}, ""
+        self.weak_items = {}
         self.shapes, self.examples = (dict(one) for one in self.first_examples)
         self.callers, self.after = [], []
         self.assigned = _assigned(loop) | self.stored.keys()
@@ -364,7 +366,7 @@ class Reader(Iterating):
             counts = self.counts(node.iter)
             if counts is not None:
                 self._attempt(
-                    lambda: self._counted(node, target.id, counts, node.body),
+                    lambda: self.counted(node, target.id, counts, node.body),
                     lambda: self._unrolled(node, _numbers(counts, node)),
                     NotConstant,
                 )
@@ -377,7 +379,7 @@ class Reader(Iterating):
         length = self.value(count).expr  # type: ignore[union-attr]
         name = f".turn.{node.lineno}.{node.col_offset}"
         first = self.taken(target, item(ast.Name(name, ast.Load())))
-        self._counted(node, name, Counts(ZERO, length, ONE, True), [*first, *node.body])
+        self.counted(node, name, Counts(ZERO, length, ONE, True), [*first, *node.body])
 
     def _unrolled(self, node: ast.For, items: Sequence[Value]) -> None:
         """A loop over a list of objects: its body once for each."""
@@ -395,7 +397,7 @@ class Reader(Iterating):
         self.copy, self.copies = outer, self.copies // max(len(items), 1)
         self.out += self.body(node.orelse)
 
-    def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
+    def counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
         start, count, step, is_nonneg = counts
         name = self.own(plain)
         if self.kinds.setdefault(name, "i") != "i":

@@ -144,16 +144,38 @@ class Known:
 
 @dataclass(frozen=True)
 class Several:
-    """A tuple."""
+    """A tuple, or a list that does not change."""
 
     items: tuple[Any, ...]
+    is_list: bool = False
 
 
 @dataclass(frozen=True)
 class Items:
-    """A tuple that a variable holds: its items lie in variables of their own, `name.0` and so on."""
+    """A tuple or a list that a variable holds: its items lie in variables of their own, `name.0` and so on."""
 
     count: int
+    is_list: bool = False
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list of numbers of one type, which does not change.
+
+    Attributes
+    ----------
+    weak : whether they are numbers of Python's.
+    items : the numbers; None of a list that a variable holds, which has them in a variable of their own, `name.items`.
+    """
+
+    weak: bool
+    items: Elements | None = None
+
+    @property
+    def array(self) -> Elements:
+        """The array that NumPy makes of it."""
+        assert self.items is not None
+        return Elements(self.items.kind, self.items.extents, self.items.at)
 
 
 @dataclass(frozen=True)
@@ -161,7 +183,7 @@ class Unbound:
     """What a name holds at the beginning of an iteration, where that is another thing than at its end."""
 
 
-Value = Number | Elements | Known | Several | Items | Unbound
+Value = Number | Elements | Known | Several | Items | Listed | Unbound
 
 ZERO, ONE = Const("i", 0), Const("i", 1)
 

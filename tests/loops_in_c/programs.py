@@ -585,7 +585,7 @@ def the_elements_of_a_mask(A, v, a):
     return np.sum(v)
 
 
-@python("a call of max")
+@compiled
 def the_maximum_by_python(A, v, a):
     for i in range(3):
         A[i] *= max(v) * a
@@ -1615,11 +1615,144 @@ def a_global_variable_is_assigned(A, v, a):
     return np.sum(v)
 
 
-@python("listcomp")
+@compiled
 def a_comprehension_has_its_own_variable(A, v, a):
+    k = 2
     for i in range(4):
-        v[i] *= sum([k for k in range(3)])
+        v[i] *= sum([k for k in range(3)]) + k
     return np.sum(v) * k
+
+
+@compiled
+def lists_of_numbers(A, v, a):
+    n = len(v)
+    for t in range(1, 4):
+        for s in range(n):
+            x = [A[s_, t - 1] * np.tanh(A[s_, s]) - v[s] for s_ in range(n)]
+            m = max(x)
+            A[s, t] = m + np.log(sum([np.exp(v - m) for v in x])) + min(x) * 0.1 + x[-1] * x[t] * 0.1 + len(x) * 0.1
+            v[s] += a * np.array([y * w for y, w in zip(x, A[s], strict=True)])[t] * 0.1 - np.sum(x) * 0.01
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def folds_of_generators(A, v, a):
+    for k in range(4):
+        if any(x > 1.0 for x in v) or all(A[k, j] > v[k] for j in range(4)):
+            a = a * 1.1
+        a = a + sum(x * a for x in v) * 0.1 + max(abs(x) for x in A[k]) + min(v) * sum(v)
+        v[k] = sum(sum(A[i, j] * v[i] for i in range(j + 1)) for j in range(3))
+    return a + np.sum(v)
+
+
+@compiled
+def a_list_that_another_name_holds(A, v, a):
+    for k in range(3):
+        x = [one * a for one in v]
+        y = x
+        x = [one * y[k] for one in x]
+        a = a + y[0] * x[1] + sum([one * one for one in y])
+    return a
+
+
+@compiled
+def arrays_of_nested_lists(A, v, a):
+    for k in range(3):
+        F = np.array([[1, 0, -a, np.cos(a)], [0.0, 1.0, k, v[k]]])
+        H = np.array([[1, 0, 0, k], [0, 2, 0, 0]])
+        A = (np.eye(4) - (F.T @ H) * 0.1) @ A
+        v = A @ H.T @ np.array([v[1], a]) * 0.1 + np.full(4, v[0]) * 0.5 + np.concatenate([[a, 1], v[[0, -1]]])
+        rows = np.array([v, A[k], v * a])
+        a = a + np.sum(rows[[2, 0]] @ np.array([0, 1, 2, k])) * 0.01
+    return np.sum(A) + np.sum(v) + a
+
+
+@compiled
+def lists_and_tuples_as_indices(A, v, a):
+    for k in range(3):
+        both = [k, 1]
+        pair = (k, 1)
+        a = a + A[pair] + np.sum(A[both]) + A[:, both][0, 1]
+    return a
+
+
+def _with_a_list_in_a_function(x_, y):
+    pair_ = [x_ * y, [y, x_]]
+    x_ = x_ * pair_[1][0]
+    for k_ in range(2):
+        x_ = x_ * pair_[0] + pair_[1][1] * k_
+    return [x_, pair_[0]]
+
+
+@compiled
+def lists_that_functions_return(A, v, a):
+    for k in range(3):
+        one, other = _with_a_list_in_a_function(v[k], a)
+        a = a * 0.5 + one * other * 0.1
+    return a
+
+
+WEIGHTS = np.array([1.0, 0.5, -0.3, 2.0])
+
+
+def _weighted(u):
+    return u * WEIGHTS + WEIGHTS[1]
+
+
+@compiled
+def global_arrays_of_functions(A, v, a):
+    for k in range(3):
+        v = _weighted(v) * a
+        a = a + sum([_weighted(u)[k] for u in A])
+    return np.sum(v) + a
+
+
+def _doubled(u, k):
+    u[k] *= 2.0
+    return u[k]
+
+
+@python("which writes what the expression reads")
+def a_comprehension_that_writes_what_is_read_before(A, v, a):
+    for _ in range(3):
+        a = v[0] + sum([_doubled(v, j) for j in range(4)])
+    return a
+
+
+@python("x is a view, or not the same kind of thing")
+def a_list_that_outlives_its_loop(A, v, a):
+    for k in range(3):
+        x = [one * a for one in v]
+        a = a + x[k]
+    return a + x[0]
+
+
+@python("a comprehension with conditions")
+def a_comprehension_with_a_condition(A, v, a):
+    for _ in range(3):
+        a = a + sum([one for one in v if one > 0.0])
+    return a
+
+
+@python("a list of numbers of Python's and of NumPy's")
+def a_list_of_two_types(A, v, a):
+    for _ in range(3):
+        a = a + sum([1.0 / one if one > 0.1 else 1.5 for one in v]) * 0.1
+    return a
+
+
+@raising
+def the_largest_of_nothing(A, v, a):
+    for k in range(4):
+        a = a + max([one * a for one in v[k:3]])
+    return a
+
+
+@raising
+def a_list_is_no_axis(A, v, a):
+    for k in range(4):
+        a = a + np.sum(np.sum(A, axis=[0, 1] if k == 2 else (0, 1)))
+    return a
 
 
 @raising

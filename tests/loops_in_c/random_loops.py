@@ -13,8 +13,17 @@ import math
 import numpy as np
 
 
-def bent(x):
-    return x * x * 0.5 + 0.1
+WEIGHTS = np.array([0.5, -0.3, 1.0, 0.2])
+
+
+def bent(x_):
+    y_ = x_ * x_
+    return y_ * 0.5 + 0.1
+
+
+def weighed(u):
+    most = max(u)
+    return np.array([u_ * w - most for u_, w in zip(u, WEIGHTS)])
 
 
 def clipped(x, most):
@@ -134,7 +143,7 @@ class Generator:
         self.random = random.Random(seed)
         self.depth = 0
         self.indices: list[str] = []
-        self.rebinds = self.writes = self.objects = self.calls = False
+        self.rebinds = self.writes = self.objects = self.calls = self.builds = False
         self.lists: list[str] = []
 
     def pick(self, *choices: str) -> str:
@@ -161,7 +170,7 @@ class Generator:
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         self.lists = [one for one in ("h1", "h2") if self.random.random() < 0.3]
-        self.calls = self.random.random() < 0.4
+        self.calls, self.builds = self.random.random() < 0.4, self.random.random() < 0.4
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
         lines.append(self.pick("    y[0] = s", "    x[1] = a * 2.0", "    c = c + 1"))
@@ -234,6 +243,8 @@ class Generator:
             return [pad + self.of_objects()]
         if self.calls and self.random.random() < 0.2:
             return [pad + self.computed_by_python() if self.random.random() < 0.5 else pad + self.of_masks_and_axes()]
+        if self.builds and self.random.random() < 0.2:
+            return [pad + self.of_lists()]
         if self.rebinds and self.random.random() < 0.25:
             return [pad + self.rebinding()]
         if self.lists and self.random.random() < 0.2:
@@ -324,6 +335,34 @@ class Generator:
             f"{row} = np.interp({vector}, np.arange(n) * 1.0, {name}) * 0.5",
             f"g = np.unique(np.round({vector})); r = r * 0.5 + g[-1] + len(g) * 0.1",
             f"{self.pick('A', 'B')}[np.ix_({self.pick('p', 'q')}, {self.pick('p', 'q')})] = {self.number()}",
+        )  # fmt: skip
+
+    def of_lists(self) -> str:
+        """A statement with a comprehension, a fold, or an array of nested lists."""
+        one, over = self.random.choice([
+            (f"{self.pick('v', 'w')}[i_] * {self.number()}", f"i_ in range({self.pick('n', '1, n')})"),
+            (f"u_ * {self.number()} + {self.pick('r', '0.1')}", f"u_ in {self.plain_row()}"),
+            (f"bent(u_) - t * {self.number()}", f"u_, t in zip({self.plain_row()}, {self.vector()})"),
+            (f"u_[{self.index()}] * {self.number()}", f"u_ in {self.pick(*MATRICES)}"),
+        ])  # fmt: skip
+        fold = self.pick("sum", "max", "min", "np.sum", "np.mean")
+        listed = f"[{one} for {over}]"
+        row, number = self.row(), self.number()
+        return self.pick(
+            f"s = s * 0.5 + {fold}({listed}) * 0.1",
+            f"g = {listed}; h = g; r = r * 0.5 + {fold}(g) * h[{self.index()}] * 0.1",
+            f"g = {listed}; m = max(g); s = s * 0.5 + sum([np.exp((u_ - m) * 0.1) for u_ in g])",
+            f"c += {self.pick('any', 'all')}({one} > {number} for {over}) * 1",
+            f"{row} = np.array([{number}, {self.element()}, {self.pick('1', 's')}, {self.pick('c', self.element())}])",
+            f"{row} = np.array([{self.plain_row()}, {self.vector()}])[{self.pick('0', '1')}] * 0.5",
+            f"A[:2] -= 0.1 * (np.array([[{number}, 0], [1, s]]) @ B[{self.pick('1:3', ':2')}])",
+            f"{row} = np.array([[1, 0, 0, c % 3], [0, 2, 0, 1]])[{self.pick('0', '1')}] @ {self.matrix()} * 0.2",
+            f"{row} = np.array([[0, 1], [c % 3, 0], [1, 1], [0, 2]]) @ A[1:3, {self.index()}] * 0.2",
+            f"{row} = weighed({self.plain_row()}) * 0.5",
+            f"{row} += np.{self.pick(f'full(n, {number})', 'eye(n)[1]')}",
+            f"{row} = {self.pick('v', 'w')}[[{self.index()}, 0, 2, 1]] * 0.5",
+            f"g = [{self.index()}, 1]; s += 0.1 * np.sum({self.pick(*MATRICES)}[g])",
+            f"g = ({self.index()}, 1); s += 0.1 * {self.pick(*MATRICES)}[g]",
         )  # fmt: skip
 
     def of_masks_and_axes(self) -> str:
