@@ -388,12 +388,12 @@ def _refuse_late_write(target: Any) -> None:
 
 
 def _refuse_shared(names: tuple[str, ...]) -> None:
-    """Raise: several differentiated arguments share the memory that is to be written."""
+    """Raise: several arguments share the memory that is to be written, and each has memory of its own here."""
     raise AliasError(
-        f"the function writes into memory that {len(names)} differentiated arguments share "
+        f"the function writes into memory that {len(names)} arguments share "
         f"({', '.join(names)}), so the gradient cannot tell whose value was meant",
         where=resolve(here()),
-        remedy="pass copies (x.copy()), or differentiate with respect to only one of them",
+        remedy="pass copies (x.copy())",
     )
 
 

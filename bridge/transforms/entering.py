@@ -144,6 +144,19 @@ def _enter_group(context: Any, members: list[int], flat: list[Entering], entered
     _one_root(context, members, flat, entered, differentiated)
 
 
+def refuse_shared_writes(wanted: list[Any], tracked: list[Any], others: list[Any], entered: list[Any]) -> None:
+    """Let writes raise AliasError, into memory that what is differentiated shares with what is not.
+
+    `tracked` and `entered` are what the function gets for `wanted` and `others`, each with memory of its own.
+    """
+    for one, part in zip(wanted, tracked, strict=True):
+        for other, constant in zip(others, entered, strict=True):
+            arrays = [x for x in (part, constant) if type(x) is Buffer]
+            if len(arrays) == 2 and np.shares_memory(grounded(one), grounded(other)):
+                for x in arrays:
+                    x.place.root.shared_by = ("what is differentiated", "another argument")
+
+
 def _one_holds_all(entering: list[Entering]) -> bool:
     """Whether one object holds some memory and views of it: then the gradient of each is that of its memory."""
     if not all(entry.among_objects and entry.argument == entering[0].argument for entry in entering):

@@ -14,7 +14,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called
 from bridge.transforms.chosen import Apart, Argnums, is_single, positions_of
-from bridge.transforms.entering import Entering, enter, is_differentiable
+from bridge.transforms.entering import Entering, enter, is_differentiable, refuse_shared_writes
 from bridge.transforms.grad import P, grad, renamed, shortcut
 from bridge.transforms.jvp import jvp, pushed_forward
 from bridge.transforms.transformed import Options, Transformed, configurable
@@ -293,11 +293,14 @@ def _closed(f: Callable[..., Any], apart: Apart, source: bool | None) -> Callabl
             remedy="differentiate an array argument, or one that holds float arrays",
         )
     leaves, structure = leaves_of(apart.others)
+    wanted_leaves = leaves_of(wanted)[0]
 
     def closed(x: Any) -> Any:
         # As in every transform: the function may write into its other arguments, and the caller's keep their bits.
         flat = [Entering(leaf, False, "another argument", 0, True) for leaf in leaves]
-        args, kwargs = apart.joined(x, rebuilt(structure, enter(current_context(), flat)))
+        entered = enter(current_context(), flat)
+        refuse_shared_writes(wanted_leaves, leaves_of(x)[0], leaves, entered)
+        args, kwargs = apart.joined(x, rebuilt(structure, entered))
         return called(f, source)(*args, **kwargs)
 
     return closed

@@ -266,3 +266,30 @@ def test_arguments_enter_in_their_order_wherever_they_lie() -> None:
     high, middle, low = memory[4:], memory[2:4], memory[:2]
     assert sharing([high, low, middle]) == [[0], [1], [2]]
     assert [sorted(group) for group in sharing([high, low, memory[5:], memory[:1]])] == [[0, 2], [1, 3]]
+
+
+def scaled(x: Any, y: Any) -> Any:
+    x[...] = 2 * x
+    return x * y
+
+
+def other_scaled(x: Any, y: Any) -> Any:
+    y[...] = 2 * y
+    return x * y
+
+
+@pytest.mark.parametrize("transform", [bridge.jacrev, bridge.jacfwd])
+@pytest.mark.parametrize("function", [scaled, other_scaled])
+def test_a_jacobian_of_a_write_into_memory_that_two_arguments_share_is_refused(transform: Any, function: Any) -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    for y in (x, x[::-1]):
+        with pytest.raises(errors.AliasError, match=r"2 arguments share.*\n.*\n.*pass copies"):
+            transform(function)(x, y)
+    np.testing.assert_array_equal(transform(function)(x, x.copy()), np.diag(2 * x))
+    np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("transform", [bridge.jacrev, bridge.jacfwd])
+def test_a_jacobian_of_arguments_that_share_memory_and_are_read(transform: Any) -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(transform(lambda x, y: x * y)(x, x), np.diag(x))
