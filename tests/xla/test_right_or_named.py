@@ -1,0 +1,121 @@
+"""Constructs of Python and NumPy whose compiled value is NumPy's, or an error that names the line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.errors import TraceError
+from tests.helpers.by_differences import differences
+
+pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+X = np.array([0.7, -1.3, 2.1, 0.4])
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A program of `X`; `raises` is the error of the plain program and of native, `message` that of a compiled call.
+
+    Without `message` the compiled call gives the value and the gradient, or the error, of the plain program.
+    """
+
+    function: Callable[..., Any]
+    message: str = ""
+    raises: type[Exception] | None = None
+
+
+CONSTRUCTS: list[Construct] = []
+
+
+def construct(message: str = "", raises: type[Exception] | None = None) -> Callable[[Any], Any]:
+    """Record the decorated function."""
+
+    def record(function: Any) -> Any:
+        CONSTRUCTS.append(Construct(function, message, raises))
+        return function
+
+    return record
+
+
+# --- Options that only the compiled program knows ---------------------------------------------------
+
+
+def matrix(x: Any) -> Any:
+    return np.outer(x, x + 1) + np.arange(16.0).reshape(4, 4)
+
+
+OPTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "k= of np.diag": lambda x, k: np.diag(matrix(x), k),
+    "offset= of np.diagonal": lambda x, k: matrix(x).diagonal(k),
+    "offset= of np.trace": lambda x, k: np.trace(matrix(x), k),
+    "n= of np.diff": lambda x, k: np.diff(x, k),
+    "axis2= of np.swapaxes": lambda x, k: np.swapaxes(matrix(x), 0, k),
+    "k= of np.rot90": lambda x, k: np.rot90(matrix(x), k),
+    "m= of np.polyder": lambda x, k: np.polyder(x, k),
+    "m= of np.polyint": lambda x, k: np.polyint(x, k),
+    "n= of np.fft.fft": lambda x, k: np.abs(np.fft.fft(x, 3 + k)),
+    "shape= of np.reshape": lambda x, k: matrix(x).reshape(k, -1),
+    "shape= of np.broadcast_to": lambda x, k: np.broadcast_to(x, (k, 4)),
+    "indices_or_sections= of np.array_split": lambda x, k: np.array_split(x, k)[0],
+    "bins= of np.histogram": lambda x, k: np.histogram(x, k + 2, (-2, 3))[0] * x[0],
+    "destination= of np.moveaxis": lambda x, k: np.moveaxis(matrix(x), 0, k),
+    "axis= of np.expand_dims": lambda x, k: np.expand_dims(x, k) * x,
+    "axis= of np.flip": lambda x, k: np.flip(matrix(x), k) * x,
+    "axis= of np.sum": lambda x, k: np.add.reduce(matrix(x), axis=k) * x,
+    "decimals= of np.round": lambda x, k: np.round(x, k) * x,
+    "start= of np.rollaxis": lambda x, k: np.rollaxis(matrix(x), 1, k),
+    "deg= of np.polyfit": lambda x, k: np.polyfit(np.arange(4.0), x, k),
+    "N= of np.vander": lambda x, k: np.vander(x, k),
+    "window_shape= of np.lib.stride_tricks.sliding_window_view": lambda x, k: np.lib.stride_tricks.sliding_window_view(
+        x, k
+    ),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_that_only_the_compiled_program_knows_is_named(option: str) -> None:
+    with pytest.raises(
+        TraceError, match=f"{option} needs the value of a traced int64 (.|\n)*remedy: give it as a plain"
+    ):
+        bridge.grad(lambda x: np.sum(OPTIONS[option](x, np.argmin(x))), engine="xla")(X)
+
+
+@construct()
+def options_known_while_compiling(x: Any) -> Any:
+    total = 0.0
+    for k in range(3):
+        total += np.trace(matrix(x), k) + np.sum(np.diff(x, k) * np.arange(4.0 - k))
+    return total
+
+
+@construct()
+def options_that_may_be_traced(x: Any) -> Any:
+    k = np.argmax(x)
+    return np.sum(np.roll(x, k) * np.arange(4.0)) + np.partition(x, k)[2] + np.sum(np.polyint(x, 1, k=x[0]))
+
+
+def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
+    return lambda x: float(function(x.copy()))
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+@pytest.mark.parametrize("one", CONSTRUCTS, ids=[one.function.__name__ for one in CONSTRUCTS])
+def test_right_or_named(one: Construct, engine: Any) -> None:
+    transformed = bridge.value_and_grad(one.function, engine=engine)
+    if one.message and engine == "xla":
+        with pytest.raises(TraceError, match=f"{one.message}(.|\n)*at .*test_right_or_named.py(.|\n)*remedy: "):
+            transformed(X)
+    elif one.raises is not None:
+        for run in (one.function, transformed):
+            with pytest.raises(one.raises):
+                run(X.copy())
+    else:
+        value, gradient = transformed(X)
+        np.testing.assert_allclose(value, plain(one.function)(X), rtol=1e-12)
+        np.testing.assert_allclose(gradient, differences(plain(one.function), X), rtol=1e-6, atol=1e-7)
