@@ -96,7 +96,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     try:
         value = function(x, y)
     except ZeroDivisionError as error:
-        value = context.home.value_despite(error, function, (x, y))
+        value = context.home.value_despite(error, function, (x, y), (x_place, y_place))
     rule = RULES.get(ufunc)
     if rule is None and ufunc not in ZERO_PULL:
         rule = rule_for(ufunc, context)

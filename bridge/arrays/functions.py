@@ -199,7 +199,8 @@ def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
     """`np.lib.stride_tricks.sliding_window_view` of a Buffer; such a view may only be read."""
     x.place.context.check_usable()
     if is_abstract(x):
-        (_, *args), kwargs = known_options(np.lib.stride_tricks.sliding_window_view, (x, *args), kwargs)
+        (_, *known), kwargs = known_options(np.lib.stride_tricks.sliding_window_view, (x, *args), kwargs)
+        args = tuple(known)
     kwargs.pop("writeable", None)
     kwargs.pop("subok", None)
     return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))

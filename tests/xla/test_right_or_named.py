@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,94 @@ def options_known_while_compiling(x: Any) -> Any:
 def options_that_may_be_traced(x: Any) -> Any:
     k = np.argmax(x)
     return np.sum(np.roll(x, k) * np.arange(4.0)) + np.partition(x, k)[2] + np.sum(np.polyint(x, 1, k=x[0]))
+
+
+# --- Errors of Python's numbers ----------------------------------------------------------------------
+
+CAUGHT = "a compiled program cannot catch what is raised while it runs"
+
+
+@construct(raises=ZeroDivisionError)
+def floor_division_by_zero(x: Any) -> Any:
+    return x[1] * (6 // int(x[0]))
+
+
+@construct(raises=ZeroDivisionError)
+def quotient_and_remainder_by_zero(x: Any) -> Any:
+    q, r = divmod(7, int(x[0]))
+    return x[1] * q + r
+
+
+@construct(raises=ZeroDivisionError)
+def division_by_zero_in_a_loop(x: Any) -> Any:
+    total = 0.0
+    for i in range(50):
+        total += float(x[2]) / float(20 - i)
+    return total
+
+
+@construct(raises=ValueError)
+def square_root_of_a_negative_number(x: Any) -> Any:
+    return math.sqrt(x[1]) * x[0]
+
+
+@construct(raises=ValueError)
+def sine_of_infinity(x: Any) -> Any:
+    return math.sin(x[1] * np.inf)
+
+
+@construct(raises=OverflowError)
+def exponential_that_overflows(x: Any) -> Any:
+    return math.exp(1000.0 * x[2])
+
+
+@construct(CAUGHT)
+def remainder_by_zero_that_is_caught(x: Any) -> Any:
+    try:
+        k = 6 % int(x[0])
+    except ZeroDivisionError:
+        k = 5
+    return x[1] * k
+
+
+@construct(CAUGHT)
+def power_of_zero_that_is_caught(x: Any) -> Any:
+    zero = float(int(x[0]))
+    try:
+        k = zero**-1
+    except ZeroDivisionError:
+        k = 5.0
+    return x[1] * k
+
+
+@construct(CAUGHT)
+def shift_by_a_negative_number_that_is_caught(x: Any) -> Any:
+    try:
+        k = 1 << int(x[1])
+    except ValueError:
+        k = 3
+    return x[0] * k
+
+
+@construct(CAUGHT)
+def logarithm_of_a_negative_number_that_is_caught(x: Any) -> Any:
+    try:
+        return math.log(x[1]) * x[0]
+    except ValueError:
+        return x[0]
+
+
+@construct()
+def numbers_for_which_nothing_is_raised(x: Any) -> Any:
+    total = 0.0
+    for v in x:
+        k = int(v * 3)
+        try:
+            total += 6 // k if k else v
+            total += math.sqrt(v) * math.log(v) if v > 0 else 5.5 % k + float(v) ** 2
+        except (ValueError, ZeroDivisionError):
+            total += 100.0
+    return total + 1.0 / float(x[0]) + x[1] / np.float64(2.0) + math.pow(0.0, 2.0 + float(x[3]))
 
 
 def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
