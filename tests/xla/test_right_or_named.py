@@ -189,6 +189,69 @@ def numbers_for_which_nothing_is_raised(x: Any) -> Any:
     return total + 1.0 / float(x[0]) + x[1] / np.float64(2.0) + math.pow(0.0, 2.0 + float(x[3]))
 
 
+# --- What a run-time mask selects --------------------------------------------------------------------
+
+
+@construct()
+def selection_written_through_a_second_name(x: Any) -> Any:
+    m = x[x > 0.5]
+    n = m
+    n *= 2
+    return m.sum() * x[1]
+
+
+@construct()
+def selection_written_in_a_helper(x: Any) -> Any:
+    def scale(a: Any) -> None:
+        a[:] = a * 3
+        np.multiply(a, 2.0, out=a)
+
+    m = x[x > 0.5]
+    kept = m + 0.0
+    scale(m)
+    m[...] = m + x[0]
+    return np.sum(m**2) + np.sum(kept)
+
+
+@construct()
+def selection_in_a_list(x: Any) -> Any:
+    held = [x[x > 0.3]]
+    selected = held[0]
+    if x[2] > 1.0:
+        held[0] += 1
+    return np.sum(selected * selected)
+
+
+@construct()
+def inner_products_of_selections(x: Any) -> Any:
+    m = x[x > 0.5]
+    total = m @ m + np.dot(m, m) * np.inner(m, 2 * m) + np.vecdot(m, m)
+    return total if isinstance(m, np.ndarray) and type(m) is np.ndarray else x[0]
+
+
+@construct("np.mean of x.mask. needs to know how many")
+def mean_of_selected_rows(x: Any) -> Any:
+    return np.sum(matrix(x)[x > 0.5].mean(axis=0))
+
+
+@construct("an assignment to some elements of x.mask. needs to know how many")
+def element_of_a_selection_written(x: Any) -> Any:
+    m = x[x > 0.3]
+    m[-1] = x[1]
+    return np.prod(m)
+
+
+# --- Substitutes of Python's and NumPy's objects -----------------------------------------------------
+
+
+@construct()
+def classes_of_substitutes(x: Any) -> Any:
+    numbers = range(int(np.argmax(x)))
+    array = x * 2
+    answers = isinstance(numbers, range), type(numbers) is range, isinstance(array.flat, np.flatiter)
+    return x.sum() if all(answers) and not isinstance(array.flat, np.ndarray) else x[0] * 0.0
+
+
 def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
     return lambda x: float(function(x.copy()))
 

@@ -11,6 +11,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import is_abstract, needs_value
 from bridge.source.floats import Float, weak
 from bridge.source.iterating import Elements, elements
+from bridge.source.python_functions import SUBSTITUTES
 
 
 class Counting:
@@ -36,6 +37,9 @@ class Counting:
 
     def __len__(self) -> int:
         return len(range(self.start, self.stop, self.step))
+
+
+SUBSTITUTES[Counting] = range
 
 
 class Each:
