@@ -252,6 +252,38 @@ def classes_of_substitutes(x: Any) -> Any:
     return x.sum() if all(answers) and not isinstance(array.flat, np.ndarray) else x[0] * 0.0
 
 
+# --- A list of arrays, read at a run-time index ------------------------------------------------------
+
+
+@construct()
+def item_of_a_list_sees_later_writes(x: Any) -> Any:
+    us = [x * 1, x * 2, x * 3]
+    item = us[np.argmax(x[:3])]
+    us[2][0] = 100 * x[1]
+    return item.sum()
+
+
+@construct()
+def item_of_a_list_is_written(x: Any) -> Any:
+    us = [x * 1, x * 2, x * 3]
+    k = int(np.argmax(x[:3]))
+    for i in range(30):
+        item = us[(k + i) % 3]
+        item += 0.1 * us[i % 3]
+    us[-k][1] = 5 * x[0]
+    return sum(np.sum(u) for u in us) * x[1]
+
+
+@construct()
+def item_of_a_list_of_rows(x: Any) -> Any:
+    table = matrix(x)
+    rows = table[0], table[1], table[2]
+    item = rows[np.argmax(x[:3])]
+    item[1:] *= 3.0
+    table[2, 0] = 7 * x[1]
+    return np.sum(table**2) + item[0]
+
+
 def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
     return lambda x: float(function(x.copy()))
 
