@@ -284,6 +284,16 @@ def item_of_a_list_of_rows(x: Any) -> Any:
     return np.sum(table**2) + item[0]
 
 
+@construct("bit_length needs the value of a traced int64 number")
+def bits_of_an_integer(x: Any) -> Any:
+    return int(x[2] * 10).bit_length() * x[0]
+
+
+@construct("numerator needs the value of a traced int64 number")
+def numerator_of_an_integer(x: Any) -> Any:
+    return int(np.argmax(x)).numerator * x[0] if not hasattr(float(x[0]), "numerator") else x[1]
+
+
 def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
     return lambda x: float(function(x.copy()))
 
