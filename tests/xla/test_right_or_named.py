@@ -294,6 +294,15 @@ def numerator_of_an_integer(x: Any) -> Any:
     return int(np.argmax(x)).numerator * x[0] if not hasattr(float(x[0]), "numerator") else x[1]
 
 
+@construct()
+def booleans_by_identity(x: Any) -> Any:
+    total = x[0] * 2.0
+    is_positive = x[2] > 0
+    if is_positive is np.True_:
+        total += x[1]
+    return total + (x[3] if bool(is_positive) is True else 0.0)
+
+
 def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
     return lambda x: float(function(x.copy()))
 
