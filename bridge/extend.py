@@ -55,11 +55,51 @@ from bridge.solvers.search import Aside, carries_gradient, is_tracked
 from bridge.solvers.sensitivities import with_sensitivities
 
 __all__ = [
-    "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
-    "RuleError", "Shaped", "Supports", "TrackedObject", "as_array", "as_left", "carries_gradient", "composed",
-    "computes", "conj", "constant_of", "depth", "gradient", "holder", "is_abstract", "is_tracked", "jacobian", "known",
-    "lowering", "mutating_rule", "needs", "nondifferentiable", "note_texts", "operators", "pulls", "refuse",
-    "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
+    "MUTATING",
+    "REFUSED",
+    "RULES",
+    "ZERO_PULL",
+    "Aside",
+    "Case",
+    "Facts",
+    "MutatingRule",
+    "RefusedError",
+    "Rule",
+    "RuleError",
+    "Shaped",
+    "Supports",
+    "TrackedObject",
+    "as_array",
+    "as_left",
+    "carries_gradient",
+    "check_number",
+    "composed",
+    "computes",
+    "conj",
+    "constant_of",
+    "depth",
+    "gradient",
+    "holder",
+    "is_abstract",
+    "is_tracked",
+    "jacobian",
+    "known",
+    "lowering",
+    "mutating_rule",
+    "needs",
+    "nondifferentiable",
+    "note_texts",
+    "operators",
+    "pulls",
+    "refuse",
+    "refused",
+    "rule",
+    "solved",
+    "stand_in",
+    "sum_to_shape",
+    "with_sensitivities",
+    "without_gradient",
+    "zeros",
 ]  # fmt: skip
 
 
@@ -306,6 +346,11 @@ _OPERATORS = [
 def known(x: Any) -> Any:
     """What an argument holds, as a plain array or number; None in a program that is compiled, unless that is known."""
     return known_of_tracked(x) if hasattr(x, "place") else x
+
+
+def check_number(error: ArithmeticError | ValueError, test: Any) -> None:
+    """Raise `error` from a compiled call in whose run `test`, a boolean that depends on tracked numbers, is true."""
+    test.place.context.home.check_number(error, test)
 
 
 def refuse(what: str, remedy: str) -> NoReturn:

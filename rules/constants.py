@@ -20,7 +20,7 @@ LOGIC = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 
 BITS_AND_INTEGERS = (
     np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.bitwise_count, np.invert, np.left_shift, np.right_shift,
-    np.packbits, np.unpackbits, np.gcd, np.lcm, np.unravel_index,
+    np.packbits, np.gcd, np.lcm, np.unravel_index,
 )  # fmt: skip
 
 _FIX = (np.fix,) if hasattr(np, "fix") else ()  # deprecated since NumPy 2.5
@@ -36,7 +36,9 @@ LAYOUT = (np.may_share_memory, np.shares_memory, np.einsum_path)
 
 IN_OTHER_WORDS = (np.array2string, np.array_repr, np.array_str, np.min_scalar_type)
 
-nondifferentiable(*TESTS, *LOGIC, *BITS_AND_INTEGERS, *POSITIONS, np.round, np.around, np.spacing)
+nondifferentiable(*TESTS, *LOGIC, *BITS_AND_INTEGERS, *POSITIONS, np.spacing)
+nondifferentiable(np.round, np.around, facts=Facts(static=("decimals",)))
+nondifferentiable(np.unpackbits, facts=Facts(static=("count",)))
 nondifferentiable(*COMPARISONS, *STEPS, facts=Facts(jumps=True))
 nondifferentiable(*TYPES, facts=Facts(describes="types"))
 nondifferentiable(*LAYOUT, facts=Facts(describes="layout"))

@@ -142,7 +142,7 @@ def _slope_at_end(f0, f1, f2, near, far):
     return -(both + near) / (near * both) * f0 + both / (near * far) * f1 - near / (far * both) * f2
 
 
-@composed(np.gradient, facts=Facts(precision="inexact"))
+@composed(np.gradient, facts=Facts(precision="inexact", static=("edge_order",)))
 def gradient(f, *varargs, axis=None, edge_order=1):
     f = as_operand(f)
     axes = range(f.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)

@@ -144,7 +144,7 @@ def matrix_power(a, n):
         power = np.matmul(power, power)
 
 
-@composed(np.linalg.tensorinv, facts=replace(_INVERSE, distinct=("a",)))
+@composed(np.linalg.tensorinv, facts=replace(_INVERSE, distinct=("a",), static=("ind",)))
 def tensorinv(a, ind=2):
     matrix = np.reshape(a, (math.prod(a.shape[ind:]), -1))
     return np.reshape(np.linalg.inv(matrix), a.shape[ind:] + a.shape[:ind])

@@ -108,7 +108,7 @@ def _bincount_weights(ct, out, x, weights=None, minlength=0):
     return ct[np.asarray(x) if isinstance(x, (list, tuple)) else x]
 
 
-pulls(np.bincount, None, _bincount_weights, linear=True, facts=Facts(shaped_by=("x",)))
+pulls(np.bincount, None, _bincount_weights, linear=True, facts=Facts(shaped_by=("x",), static=("minlength",)))
 
 
 def _histogram_data(ct, out, a, bins=10, range=None, density=None, weights=None):
@@ -150,7 +150,7 @@ def _histogram_weights(ct, out, a, bins=10, range=None, density=None, weights=No
     return _matched(np.where(np.ravel(inside), by_element, 0), weights)
 
 
-OF_HISTOGRAMS = Facts(precision="inexact", spans="a")
+OF_HISTOGRAMS = Facts(precision="inexact", spans="a", shaped_by=("bins",))
 pulls(np.histogram, _histogram_data, _histogram_bins, None, None, _histogram_weights, facts=OF_HISTOGRAMS)
 refused(
     "find the bins with np.digitize and add up weights with np.bincount(bin, weights)", np.histogram2d, np.histogramdd

@@ -48,7 +48,7 @@ def _polyval_points(ct, out, p, x):
 pulls(np.polyval, _polyval_coefficients, _polyval_points, facts=Facts(promotes=("p", "x")))
 
 
-@rule(np.polyder, reads=(), linear=True)
+@rule(np.polyder, reads=(), linear=True, facts=Facts(static=("m",)))
 def polyder(ct, out, p, m=1):
     surviving = max(p.shape[0] - m, 0)
     factor = np.ones(surviving, ct.real.dtype)
@@ -57,7 +57,7 @@ def polyder(ct, out, p, m=1):
     return np.concatenate([ct * factor, zeros(p.shape[0] - surviving, like=ct)])
 
 
-@composed(np.polyint)
+@composed(np.polyint, facts=Facts(static=("m",), traced=("k",)))
 def polyint(p, m=1, k=None):
     constants = [0.0] * m if k is None else [k] * m if np.ndim(k) == 0 else k
     for number in range(m):
@@ -133,14 +133,14 @@ def roots(ct, out, p):
     return _matched(-np.matmul(share, conj(_powers(out, p.shape[0]))), p)
 
 
-@rule(np.vander)
+@rule(np.vander, facts=Facts(static=("N",)))
 def vander(ct, out, x, N=None, increasing=False):
     powers = _exponents(ct.shape[1])[:: -1 if increasing else 1]
     slopes = powers * np.expand_dims(x, -1) ** np.maximum(powers - 1, 0)
     return _matched(np.sum(ct * conj(slopes), axis=-1), x)
 
 
-@composed(np.polyfit, facts=Facts(precision="double", distinct=("x", "w")))
+@composed(np.polyfit, facts=Facts(precision="double", distinct=("x", "w"), static=("deg",)))
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if full or cov:
         raise RuleError("np.polyfit has a rule for the coefficients alone", remedy="leave full= and cov= out")

@@ -81,7 +81,7 @@ def moveaxis(ct: Any, out: Any, a: Any, source: Any, destination: Any) -> Any:
     return np.moveaxis(ct, destination, source)
 
 
-@rule(np.rollaxis, linear=True, reads=())
+@rule(np.rollaxis, linear=True, reads=(), facts=Facts(static=("start",)))
 def rollaxis(ct: Any, out: Any, a: Any, axis: int, start: int = 0) -> Any:
     axis = axis % a.ndim
     start = start + a.ndim if start < 0 else start
@@ -108,7 +108,7 @@ def rot90(ct: Any, out: Any, m: Any, k: int = 1, axes: tuple[int, int] = (0, 1))
     return np.rot90(ct, -k, axes)
 
 
-@rule(np.roll, linear=True, reads=("shift",), facts=Facts(static=("shift",), indexes=True))
+@rule(np.roll, linear=True, reads=("shift",), facts=Facts(static=("shift",), traced=("shift",), indexes=True))
 def roll(ct: Any, out: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     return np.roll(ct, np.negative(shift), axis)
 

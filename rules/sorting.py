@@ -60,7 +60,7 @@ def sort(ct, out, a, axis=-1, kind=None, order=None, *, stable=None, descending=
     return _along(axis, _from_descending if descending else _from_sorted, ct, out, a)
 
 
-@rule(np.partition, structure="linear", facts=Facts(static=("kth",)))
+@rule(np.partition, structure="linear", facts=Facts(static=("kth",), traced=("kth",)))
 def partition(ct, out, a, kth, axis=-1, kind="introselect", order=None):
     return _along(axis, _from_reordered, ct, out, a)
 
@@ -116,7 +116,7 @@ def union1d(ar1, ar2):
 
 
 nondifferentiable(np.argsort, np.lexsort, np.digitize)
-nondifferentiable(np.argpartition, facts=Facts(static=("kth",)))
+nondifferentiable(np.argpartition, facts=Facts(static=("kth",), traced=("kth",)))
 nondifferentiable(np.searchsorted, facts=Facts(promotes=("a", "v")))
 refused(
     "which elements it keeps depends on comparing two sets; choose them with a mask, x[np.isin(x, y)], and sort",

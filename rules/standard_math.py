@@ -13,7 +13,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Aside, Case, Facts, conj, is_abstract, is_tracked, needs, pulls, refuse, rule, stand_in
+from bridge.extend import (
+    Aside,
+    Case,
+    Facts,
+    check_number,
+    conj,
+    is_abstract,
+    is_tracked,
+    needs,
+    pulls,
+    refuse,
+    rule,
+    stand_in,
+)
 from bridge.rules.python_numbers import python_number, with_value
 
 _DOUBLE = Facts(precision="double")
@@ -33,8 +46,28 @@ def _function(function, numpy_function, *slopes):
     def called(*args):
         args = tuple(map(_number, args))
         if any(map(is_abstract, args)):
-            return python_number(numpy_function(*args))
+            return _raising(function, args, python_number(numpy_function(*args)))
         return made(*args)
+
+
+def _raising(function, args, value):
+    """NumPy's value in place of that of `function`, which raises where NumPy gives NaN or infinity."""
+    name = function.__name__ if function.__module__ == "math" else ""
+    given = functools.reduce(operator.add, args)
+    if name in _OUTSIDE + _AT_POLES:
+        check_number(ValueError("math domain error"), np.isnan(value) & ~np.isnan(given))
+    if name in _AT_POLES + _TOO_LARGE:
+        kind = OverflowError("math range error") if name in _TOO_LARGE else ValueError("math domain error")
+        check_number(kind, np.isinf(value) & np.isfinite(given))
+    return value
+
+
+_OUTSIDE = ("sin", "cos", "tan", "asin", "acos", "acosh", "sqrt", "fmod", "remainder", "pow", "gamma")
+"""Functions that raise where their value is NaN."""
+_AT_POLES = ("atanh", "log", "log1p", "log2", "log10", "lgamma")
+"""Functions that also raise where their value is infinite."""
+_TOO_LARGE = ("cosh", "exp", "exp2", "expm1", "sinh", "pow", "gamma")
+"""Functions that raise OverflowError where their value is infinite."""
 
 
 # The derivative of a function of one number, given its value and the number.
@@ -107,7 +140,12 @@ _complex_log = pulls(_natural_of_complex, lambda ct, out, x: ct / conj(x), struc
 def log(x, base=None):
     found = tuple(_number(one) if hasattr(one, "place") else one for one in (x, base))
     logarithms = [
-        None if one is None else python_number(np.log(one)) if is_abstract(one) else _log(one) for one in found
+        None
+        if one is None
+        else _raising(math.log, (one,), python_number(np.log(one)))
+        if is_abstract(one)
+        else _log(one)
+        for one in found
     ]
     return logarithms[0] if base is None else logarithms[0] / logarithms[1]
 

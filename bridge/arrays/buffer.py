@@ -61,6 +61,17 @@ class Scalar(Tracked):
         )
 
 
+def _of_integers(name: str) -> property:
+    """What Python's integers have, and floats have not; an integer is tracked only while its value is not known."""
+
+    def get(self: Any) -> Any:
+        if self.dtype.kind != "i":
+            raise AttributeError(f"'{type(grounded(self)).__name__}' object has no attribute {name!r}")
+        raise needs_value(self, f".{name}")
+
+    return property(get)
+
+
 class WeakScalar(Scalar):
     """A tracked Python float or complex: like Python's own, it does not widen the dtype of what it meets."""
 
@@ -80,6 +91,8 @@ class WeakScalar(Scalar):
         raise AttributeError(f"'{type(grounded(self)).__name__}' object has no attribute 'item' or 'tolist'")
 
     tolist = item
+    bit_length, bit_count, to_bytes = map(_of_integers, ("bit_length", "bit_count", "to_bytes"))
+    numerator, denominator = map(_of_integers, ("numerator", "denominator"))
 
     @property
     def itemsize(self) -> int:

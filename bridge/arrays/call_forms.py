@@ -7,8 +7,9 @@ from typing import Any
 
 from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
-from bridge.rewind.values import concrete_key
-from bridge.rulebook.facts import Facts, facts_of, parameters_of
+from bridge.rewind.values import concrete_key, is_abstract, needs_value
+from bridge.rulebook.facts import FACTS, Facts, facts_of, parameters_of
+from bridge.signatures import operation_name
 
 
 def outputs_by_name(
@@ -24,17 +25,43 @@ def outputs_by_name(
     return args[:first], dict(zip(names[first:], args[first:], strict=False)) | kwargs
 
 
-def concrete_shape(
+def known_options(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call in a compiled program, with what is known of the arguments whose values decide the result's shape."""
-    decides = facts_of(function).shaped_by
-    if not decides:
+    """A call in a compiled program, with what is known of the arguments that decide the result's shape or kind.
+
+    TraceError for a number among them (an axis, a length, a shift of a diagonal) that only the compiled program knows:
+    NumPy would take the abstract number for its value.
+    """
+    facts = facts_of(function)
+    declares = _is_numpys(function) or function in FACTS
+    if not declares or not any(map(_holds_abstract, (*args, *kwargs.values()))):
         return args, kwargs
     names = parameters_of(function)[: len(args)]
-    known = tuple(concrete_key(x) if name in decides else x for x, name in zip_longest(args, names))
-    kwargs = {name: concrete_key(x) if name in decides else x for name, x in kwargs.items()}
+    known = tuple(_known_option(function, facts, name, x) for x, name in zip_longest(args, names))
+    kwargs = {name: _known_option(function, facts, name, x) for name, x in kwargs.items()}
     return known if context_of(known) is not None else args, kwargs
+
+
+def _known_option(function: Any, facts: Facts, name: str | None, x: Any) -> Any:
+    if not facts.decides(name) or not _holds_abstract(x):
+        return x
+    known = concrete_key(x)
+    if name not in facts.traced:
+        for part in known if type(known) in (tuple, list) else (known,):
+            if is_abstract(part) and (facts.is_static(name) or not hasattr(part, "view_as")):
+                raise needs_value(part, f"{name}= of {operation_name(function)}", _PLAIN)
+    return known
+
+
+_PLAIN = (
+    "give it as a plain integer, from outside of the program or by a branch for each value "
+    '(if k == 0: ... elif k == 1: ...); or engine="native"'
+)
+
+
+def _holds_abstract(x: Any) -> bool:
+    return any(map(_holds_abstract, x)) if type(x) in (tuple, list) else is_abstract(x)
 
 
 def _is_numpys(function: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import creation, mutating
-from bridge.arrays.call_forms import concrete_shape, lists_as_arrays, outputs_by_name
+from bridge.arrays.call_forms import known_options, lists_as_arrays, outputs_by_name
 from bridge.arrays.operands import (
     NUMBERS,
     check_not_complex,
@@ -96,7 +96,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     try:
         value = function(x, y)
     except ZeroDivisionError as error:
-        value = context.home.value_despite(error, function, (x, y))
+        value = context.home.value_despite(error, function, (x, y), (x_place, y_place))
     rule = RULES.get(ufunc)
     if rule is None and ufunc not in ZERO_PULL:
         rule = rule_for(ufunc, context)
@@ -248,7 +248,8 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
-    args, kwargs = concrete_shape(function, args, kwargs)
+    if context.home.is_abstract:
+        args, kwargs = known_options(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
     if OPEN and function not in MUTATING and kwargs.get("out") is None:
         found = recorded(call_by_rule, function, args, kwargs)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bridge.arrays import creation
 from bridge.arrays.buffer import is_weak
+from bridge.arrays.call_forms import known_options
 from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
 from bridge.arrays.outputs import IN_PARTS
@@ -197,6 +198,9 @@ def as_strided(buffer: Any, shape: Any = None, strides: Any = None, subok: bool 
 def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
     """`np.lib.stride_tricks.sliding_window_view` of a Buffer; such a view may only be read."""
     x.place.context.check_usable()
+    if is_abstract(x):
+        (_, *known), kwargs = known_options(np.lib.stride_tricks.sliding_window_view, (x, *args), kwargs)
+        args = tuple(known)
     kwargs.pop("writeable", None)
     kwargs.pop("subok", None)
     return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))

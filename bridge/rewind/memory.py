@@ -126,9 +126,14 @@ class Home:
         """Zeros for a pull to write into."""
         return np.zeros(shape, dtype)
 
-    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-        """The value of a function of Python's numbers that raised."""
+    def value_despite(
+        self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...], places: tuple[Any, ...]
+    ) -> Any:
+        """The value of an operator of Python's numbers that raised."""
         raise error
+
+    def check_number(self, error: ArithmeticError | ValueError, test: Any) -> None:
+        """Where `test` holds, Python's function raises `error`; on arrays it has."""
 
     def separate(self) -> None:
         """What is computed from here on was computed before, and is to be computed again."""

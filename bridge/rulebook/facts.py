@@ -13,7 +13,8 @@ Precision = Literal["operands", "inexact", "wide", "double"]
 
 # What these decide in every function that has them: the shape or the kind of a result.
 STATIC = frozenset({
-    "axis", "axes", "axis1", "axis2", "dtype", "k", "keepdims", "mode", "n", "norm", "num", "ord", "s", "shape",
+    "axis", "axes", "axis1", "axis2", "axisa", "axisb", "axisc", "dtype", "k", "keepdims", "mode", "n", "norm", "num",
+    "offset", "ord", "s", "shape", "window_shape",
 })  # fmt: skip
 
 # Keywords that change neither value nor derivative: by which algorithm, into which memory.
@@ -27,6 +28,7 @@ class Facts:
     Parameters
     ----------
     static : parameters, beside those of `STATIC`, that decide the result's shape or kind, and stay as they are given.
+    traced : those of `static` that may be known only when a compiled program runs.
     shaped_by : array parameters whose values decide the result's shape.
     sequences : parameters that hold a sequence of arrays; elsewhere a list stands for one array.
     nested : parameters that hold lists of lists of arrays.
@@ -51,6 +53,7 @@ class Facts:
     """
 
     static: tuple[str, ...] = ()
+    traced: tuple[str, ...] = ()
     shaped_by: tuple[str, ...] = ()
     sequences: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()

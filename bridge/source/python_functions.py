@@ -22,6 +22,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.labelled_calls import number
 from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
+from bridge.arrays.views import Flat
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
@@ -52,7 +53,7 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 
 def _isinstance(value: Any, kinds: Any) -> bool:
     """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
-    if not is_tracked(value) and type(value) is not ARRAYS.bounded:
+    if not is_tracked(value) and type(value) not in SUBSTITUTES:
         return isinstance(value, kinds) or (
             issubclass(type(value), TrackedObject) and issubclass(of_library(value), kinds)
         )
@@ -93,13 +94,18 @@ _OWN_KINDS = (Buffer, Scalar, WeakScalar)
 _STOOD_FOR = (np.ndarray, np.float64, np.float32, np.complex128, np.int64, np.bool_, float, complex, int)
 """Types whose base classes `isinstance` accepts for tracked values."""
 
+SUBSTITUTES: dict[type, type] = {Flat: np.flatiter}
+"""Classes whose objects a program holds in place of those of another one; other modules enter theirs."""
+
 # Python's numbers, by the kind of the dtype that holds them.
 _PYTHON: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 def stands_for(value: Any) -> type:
     """The type of what a tracked value stands for."""
-    if hasattr(value, "view_as") or type(value) is ARRAYS.bounded:
+    if type(value) in SUBSTITUTES:
+        return SUBSTITUTES[type(value)]
+    if hasattr(value, "view_as"):
         return np.ndarray
     if is_weak(value):
         return _PYTHON[value.dtype.kind]
@@ -114,7 +120,7 @@ def of_library(thing: TrackedObject) -> type:
 
 def _type(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of a tracked value: what it would be in the program."""
-    if len(args) == 1 and not kwargs and (is_tracked(args[0]) or type(args[0]) is ARRAYS.bounded):
+    if len(args) == 1 and not kwargs and (is_tracked(args[0]) or type(args[0]) in SUBSTITUTES):
         return stands_for(args[0])
     if len(args) == 1 and issubclass(type(args[0]), TrackedObject):
         return of_library(args[0])

@@ -11,6 +11,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import is_abstract, needs_value
 from bridge.source.floats import Float, weak
 from bridge.source.iterating import Elements, elements
+from bridge.source.python_functions import SUBSTITUTES
 
 
 class Counting:
@@ -36,6 +37,9 @@ class Counting:
 
     def __len__(self) -> int:
         return len(range(self.start, self.stop, self.step))
+
+
+SUBSTITUTES[Counting] = range
 
 
 class Each:
@@ -105,8 +109,10 @@ class Table:
         if all(type(one) in (float, Float) for one in self.values):
             return weak(_stacked([np.float64(one) if type(one) is float else one for one in self.values])[key])
         found = _stacked(self.values)[key]
-        # What is written into an element of a list stays there: this is a copy, and cannot be written.
-        return np.broadcast_to(found, found.shape) if np.ndim(found) else found
+        context = current_context()
+        if not np.ndim(found) or context is None:
+            return found
+        return context.home.control.item(context, found, key, self.values)
 
 
 def table(values: Any) -> Any:

@@ -163,11 +163,20 @@ def compare(name: str, left: Any, right: Any) -> Any:
 
 
 def identical(left: Any, right: Any) -> Any:
-    """`left is right`; of Python's booleans that may not be known."""
+    """`left is right`; of booleans, Python's or NumPy's, that may not be known."""
     both = left, right
-    if any(map(unknown, both)) and all(type(one) is bool or (is_weak(one) and one.dtype == np.bool_) for one in both):
+    if any(map(unknown, both)) and _type_of_boolean(left) is _type_of_boolean(right) is not None:
         return weak(np.equal(left, right))
     return left is right
+
+
+def _type_of_boolean(one: Any) -> type | None:
+    """The class of a boolean without axes, which has two objects; None of anything else."""
+    if type(one) in (bool, np.bool_):
+        return type(one)
+    if not unknown(one) or hasattr(one, "view_as") or one.dtype != np.bool_:
+        return None
+    return bool if is_weak(one) else np.bool_
 
 
 def check_text(one: Any) -> None:

@@ -14,6 +14,7 @@ from bridge.errors import BridgeError, RefusedError, TraceError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook.facts import METHODS
 from bridge.signatures import operation_name
+from bridge.source.python_functions import SUBSTITUTES
 from bridge.xla.bounded.extents import Extent
 from bridge.xla.bounded.integers import number, product
 from bridge.xla.regions.affine import Affine
@@ -199,6 +200,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
 matched_as_array(Bounded)
 ARRAYS.bounded = Bounded
+SUBSTITUTES[Bounded] = np.ndarray
 
 
 def shown(whole: Any, extents: Extents) -> Any:

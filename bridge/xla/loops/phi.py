@@ -151,6 +151,22 @@ class Phi:
             self.following.add(Follower(self.cell, self.which, tuple(one.array for one in self.kept)))
 
 
+def item(context: Any, found: Any, key: Any, values: Sequence[Any]) -> Any:
+    """`values[key]` of arrays, at an index that is not known: memory that follows the one of them that it is.
+
+    `found` is a copy of it. AliasError comes with a write into what is returned if memory cannot follow them.
+    """
+    cell = np.copy(found)
+    parts = [_part_of(context, cell, one) if hasattr(one, "view_as") else None for one in values]
+    if None in parts:
+        return np.broadcast_to(found, found.shape)
+    which = context.constant_buffer(np.zeros((), np.int64))
+    with settling(context):
+        which[...] = np.where(key < 0, key + len(values), key) + 1
+    context.home.trace.following.add(Follower(cell, which, tuple(one.array for one in parts if one is not None)))
+    return cell
+
+
 def _number(among: Sequence[_Older], one: _Older) -> int:
     """Which of them it is, counted from 1; 0 if it is none."""
     for number, other in enumerate(among, 1):

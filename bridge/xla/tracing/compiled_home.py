@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
 from typing import Any, Protocol
 
+import jax.numpy as jnp
 import numpy as np
 
 from bridge.code_position import Position, is_internal
@@ -14,7 +16,7 @@ from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import ON_ARRAYS, Home
 from bridge.rewind.roots import serial_now
 from bridge.rewind.tape import Recorder
-from bridge.rewind.values import concrete_key, ground_floor
+from bridge.rewind.values import concrete_key, ground_floor, lowered_to
 from bridge.rulebook.book import RULES
 from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.source.programs import itself
@@ -63,6 +65,9 @@ class HomesTracing(Tracing, Protocol):
     @property
     def is_inside(self) -> bool:
         """Whether what runs is the body of a loop or a branch."""
+
+    def operand(self, x: Any, place: Any) -> Any:
+        """The JAX value of an operand, or what is known of it."""
 
     def of_shadow(self, read: Callable[[], Any]) -> Any:
         """What `read` gives, of a shadow."""
@@ -227,9 +232,21 @@ class CompiledHome(Home):
         """Tracked: what is added into it may be known only later."""
         return context.blank(shape, dtype)
 
-    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-        """Of Python's numbers only the type is known here."""
+    def value_despite(
+        self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...], places: tuple[Any, ...]
+    ) -> Any:
+        """Of Python's numbers only the type is known here; whether the operator raises is found when it runs."""
+        x, y = map(self.trace.operand, values, places)
+        if places[1] is None and not y:
+            raise error
+        if function is operator.pow:
+            self.trace.faults.check_operator(error, lambda: (jnp.asarray(x) == 0) & (jnp.asarray(y) < 0))
+        elif places[1] is not None:
+            self.trace.faults.check_operator(error, lambda: jnp.asarray(y) == 0)
         return function(*(type(x)(1) for x in values))
+
+    def check_number(self, error: ArithmeticError | ValueError, test: Any) -> None:
+        self.trace.faults.check_number(error, lowered_to(self.trace, test))
 
     def separate(self) -> None:
         self.trace.separate()

@@ -131,11 +131,15 @@ class Computing(Folding):
                 low, high = _form(x, place).bounds()
                 if low is None or high is None or low < limits.min or high > limits.max:
                     self.faults.check_fits(known, dtype)
+        is_shift = call.function in (np.left_shift, np.right_shift) and all(type(x) is int for x in call.args)
+        if is_shift and self._may_be_negative(call):
+            error = ValueError("negative shift count")
+            self.faults.check_operator(error, lambda: jnp.asarray(operands[1]) < 0)
         if call.function is np.power and np.result_type(call.args[1]).kind == "i" and self._may_be_negative(call):
             self.faults.check_exponents(operands[1])
 
     def _may_be_negative(self, call: Call) -> bool:
-        """Whether the exponent of a power may be."""
+        """Whether the second operand may be."""
         form = _form(call.args[1], call.inputs[1])
         low: int | None = None if form is None else form.bounds()[0]
         return low is None or low < 0

@@ -34,6 +34,7 @@ from bridge.xla.tracing.sites import (
     LimitSite,
     MatrixSite,
     NegativeSite,
+    NumberSite,
     RaiseSite,
     ReplaySite,
     Site,
@@ -226,6 +227,18 @@ class Faults:
     def check_whole(self, is_none: Any) -> None:
         """Look whether a float that is made one of Python's integers is none of 64 bits."""
         self.check_exact(False if self.context.is_dry else self.context.truth(is_none))
+
+    def check_operator(self, error: ArithmeticError | ValueError, fails: Callable[[], Any]) -> None:
+        """Look whether an operator of Python's numbers raises `error`."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        self._note(fails(), NumberSite(here(), error))
+
+    @_on_tape
+    def check_number(self, error: ArithmeticError | ValueError, test: Any) -> None:
+        """Look whether a function of Python's numbers raises `error`."""
+        self.check_operator(error, lambda: self.context.truth(test))
 
     def check_fits(self, number: Any, dtype: np.dtype[Any]) -> None:
         """Look whether one of Python's numbers is one of an integer dtype, where NumPy raises."""

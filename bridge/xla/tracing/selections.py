@@ -13,14 +13,15 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.values import ground_floor, is_abstract, mask_as, settled
+from bridge.source.python_functions import SUBSTITUTES
 
 
 class Selection(np.lib.mixins.NDArrayOperatorsMixin):
     """The elements of a Buffer that a run-time mask picks.
 
-    Ufuncs of it with numbers, and with other selections by the same mask, are selections; `np.sum`, `np.mean`,
-    `np.prod`, `np.any` and `np.all` of it are numbers; it can be written through the same mask. All else
-    is a TraceError.
+    Ufuncs of it with numbers, and with other selections by the same mask, are selections, and can be written into
+    one; `np.sum`, `np.mean`, `np.prod`, `np.any` and `np.all` of it are numbers, as are inner products; it can be
+    written through the same mask. All else is a TraceError.
     """
 
     def __init__(self, whole: Any, mask: Any, token: Any) -> None:
@@ -33,14 +34,23 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
         return self.whole.dtype
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if kwargs.get("out") == (self,):
-            kwargs = {}  # x[mask] += 1: what it gives is written back through the mask
-        if method != "__call__" or kwargs or ufunc.nout != 1:
+        target = kwargs.pop("out", (None,))[0]
+        if ufunc in _PRODUCTS and method == "__call__" and not kwargs and target is None:
+            return self._product(ufunc.__name__, *inputs)
+        if method != "__call__" or kwargs or ufunc.nout != 1 or ufunc.signature is not None:
             raise self._unknown(f"{ufunc.__name__} with {method if method != '__call__' else ', '.join(kwargs)}")
         operands = [self._beside(x, ufunc.__name__) for x in inputs]
-        return Selection(ufunc(*operands), self.mask, self.token)
+        result = Selection(ufunc(*operands), self.mask, self.token)
+        if target is None:
+            return result
+        if type(target) is not Selection:
+            raise self._unknown(f"{ufunc.__name__} with out=")
+        target[...] = result
+        return target
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if function in _PRODUCTS and len(args) == 2 and not kwargs:
+            return self._product(f"np.{function.__name__}", *args)
         if args[1:] or kwargs or function not in _REDUCTIONS:
             raise self._unknown(f"np.{function.__name__}")
         return _REDUCTIONS[function](self)
@@ -50,16 +60,27 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("sum", "mean", "prod", "any", "all"):
-            return lambda: getattr(np, name)(self)
-        if name.startswith("__"):
+            return lambda *args, **kwargs: getattr(np, name)(self, *args, **kwargs)
+        if name.startswith("__") or not hasattr(np.ndarray, name):
             raise AttributeError(name)
         raise self._unknown(f".{name}")
 
     def __getitem__(self, key: Any) -> Any:
         raise self._unknown("indexing")
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key is not Ellipsis and key != slice(None):
+            raise self._unknown("an assignment to some elements")
+        self.whole[...] = self._beside(value, "an assignment")
+
     def __len__(self) -> int:
         raise self._unknown("len()")
+
+    def _product(self, how: str, x: Any, y: Any) -> Any:
+        """The inner product of two vectors of elements."""
+        if self.whole.ndim != 1 or type(x) is not type(y) or "c" in (x.dtype.kind, y.dtype.kind):
+            raise self._unknown(how)
+        return _sum(x * y)
 
     def _beside(self, x: Any, how: str) -> Any:
         """An operand as one of the whole array."""
@@ -124,6 +145,7 @@ def _mean(x: Selection) -> Any:
     return _sum(x) / (np.sum(x.mask) * rest)
 
 
+_PRODUCTS = frozenset({np.matmul, np.vecdot, np.dot, np.inner, np.vdot})
 _REDUCTIONS: dict[Any, Any] = {
     np.sum: _sum,
     np.prod: _prod,
@@ -131,5 +153,7 @@ _REDUCTIONS: dict[Any, Any] = {
     np.any: lambda x: np.any(np.logical_and(mask_as(x.mask, x.whole.ndim), x.whole)),
     np.all: lambda x: np.all(np.logical_or(~mask_as(x.mask, x.whole.ndim), x.whole)),
 }
+
+SUBSTITUTES[Selection] = np.ndarray
 
 __all__ = ["Selection", "selected"]

@@ -231,6 +231,16 @@ class RaiseSite(Site):
 
 
 @dataclass(frozen=True)
+class NumberSite(Site):
+    """An operator or a function of Python's numbers that raises for some of them."""
+
+    raised: ArithmeticError | ValueError
+
+    def error(self, value: int) -> Exception:
+        return type(self.raised)(f"{self.raised}, at {resolve(self.position)}")
+
+
+@dataclass(frozen=True)
 class WideSite(Site):
     """An integer of Python's, which a compiled program keeps in 64 bits."""
 
