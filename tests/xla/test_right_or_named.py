@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import bridge
-from bridge.errors import TraceError
+from bridge.errors import RefusedError, TraceError
 from tests.helpers.by_differences import differences
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
@@ -303,6 +304,30 @@ def booleans_by_identity(x: Any) -> Any:
     return total + (x[3] if bool(is_positive) is True else 0.0)
 
 
+# --- Views by strides -------------------------------------------------------------------------------
+
+
+@construct()
+def windows_from_the_end(x: Any) -> Any:
+    y = 2 * x
+    windows = as_strided(y[::-1], (2, 2), (-y.strides[0], -y.strides[0]))
+    return np.sum(windows * np.arange(4.0).reshape(2, 2))
+
+
+@construct(r"a view of shape \(4,\) shows memory outside of its base, a part of shape \(1,\)")
+def a_write_outside_of_the_part_that_a_view_is_made_of(x: Any) -> Any:
+    y = x.copy()
+    view = as_strided(y[3:], (4,), (-y.strides[0],))
+    view[0] = view[1] * 5
+    return np.sum(y**2)
+
+
+@construct(r"a view of shape \(2, 3\) shows memory outside of its base, a part of shape \(3, 2\)")
+def rows_of_a_part(x: Any) -> Any:
+    a = np.outer(x, x + 1)
+    return np.sum(as_strided(a[1:, 2:], (2, 3), a.strides) * np.arange(6.0).reshape(2, 3))
+
+
 def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
     return lambda x: float(function(x.copy()))
 
@@ -312,7 +337,9 @@ def plain(function: Callable[..., Any]) -> Callable[[Any], float]:
 def test_right_or_named(one: Construct, engine: Any) -> None:
     transformed = bridge.value_and_grad(one.function, engine=engine)
     if one.message and engine == "xla":
-        with pytest.raises(TraceError, match=f"{one.message}(.|\n)*at .*test_right_or_named.py(.|\n)*remedy: "):
+        with pytest.raises(
+            (TraceError, RefusedError), match=f"{one.message}(.|\n)*at .*test_right_or_named.py(.|\n)*remedy: "
+        ):
             transformed(X)
     elif one.raises is not None:
         for run in (one.function, transformed):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.xla.regions.steps import Broadcast, Paired, Pairs, Reshape, Take
 from bridge.xla.regions.windows import Axis, Window, axis, whole_axes, window
@@ -83,7 +84,7 @@ def _steps(parent: Memory, view: Memory, itemsize: int) -> list[Step]:
     part = _as_window(parent, view)
     if part is not None:
         return [part]
-    return _as_reshape(parent, view, itemsize) or [Take(parent.shape, _positions(parent, view))]
+    return _as_reshape(parent, view, itemsize) or [Take(parent.shape, _checked(parent, view, _positions(parent, view)))]
 
 
 def _digits(parent: Memory) -> list[tuple[int, int, int]] | None:
@@ -192,6 +193,19 @@ def _positions(parent: Memory, view: Memory) -> np.ndarray:
     addresses = _offsets(parent).ravel() + (parent.address - _lowest(parent))
     order = np.argsort(addresses, kind="stable")
     return order[np.searchsorted(addresses, wanted.ravel(), sorter=order)].reshape(view.shape)
+
+
+def _checked(parent: Memory, view: Memory, positions: np.ndarray) -> np.ndarray:
+    """`positions`, if each is that of an element of the parent at the address of one of the view."""
+    there = _offsets(parent).ravel() + parent.address
+    inside = (positions >= 0) & (positions < there.size)
+    if not np.array_equal(there[np.where(inside, positions, 0)], _offsets(view) + view.address) or not inside.all():
+        raise RefusedError(
+            f"a view of shape {view.shape} shows memory outside of its base, a part of shape {parent.shape}",
+            where=resolve(here()),
+            remedy="make it of the whole array: as_strided(y[::-1], ...) in place of as_strided(y[-1:], ...)",
+        )
+    return positions
 
 
 def _offsets(memory: Memory) -> np.ndarray:
