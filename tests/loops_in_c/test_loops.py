@@ -41,7 +41,7 @@ OF_FLOAT64 = frozenset(
     {
         "outermost loops over arrays", "columns and rows", "an array that is written out",
         "histories of arrays with names", "a cell of a network", "a network", "outermost loops over several",
-        "sorted elements", "axes of one element", "arrays of nested lists",
+        "sorted elements", "axes of one element", "arrays of nested lists", "global arrays of functions",
     }
 )  # fmt: skip
 """Programs with a loop that Python runs if they get float32."""
