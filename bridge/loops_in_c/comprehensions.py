@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from bridge.loops_in_c.ir import Block, Check, Const, Op
 from bridge.loops_in_c.iterating import Counts, Iterating
+from bridge.loops_in_c.swapping import renamed
 from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Listed, Number, Value
-from bridge.source.nodes import copied
 
 
 class Item(ast.Assign):
@@ -39,16 +39,18 @@ class Comprehensions(Iterating):
             self.refuse("a comprehension with conditions, or with several loops", node)
         place = f"{node.lineno}.{node.col_offset}{self.copy}"
         name, counter = f".list.{place}", ast.Name(f".turn.{place}", ast.Load())
-        renaming = _Renaming(place, one.target)
+        bound = [x.id for x in ast.walk(one.target) if isinstance(x, ast.Name)]
+        # No source can spell these names.
+        target, element = renamed([one.target, node.elt], {x: f".{x}.{place}" for x in bound})
         count, item = self.items(one.iter)
         length = self.value(count).expr  # type: ignore[union-attr]
-        first = self.taken(renaming.visit(copied(one.target)), item(counter))
+        first = self.taken(target, item(counter))
         kind = self.kinds.setdefault(f"{self.own(name)}[]", "f")
         self.weak_items.pop(self.own(name), None)
         zeros = Elements(kind, (length,), lambda _: Const(kind, 0))
         self.computed(node.lineno, lambda: self.bind(name, zeros))
-        target = ast.Subscript(ast.Name(name, ast.Load()), counter, ast.Store())
-        last = _placed(Item([target], renaming.visit(copied(node.elt))), node.elt)
+        place_of_item = ast.Subscript(ast.Name(name, ast.Load()), counter, ast.Store())
+        last = _placed(Item([place_of_item], element), node.elt)
         self._over(node, counter, Counts(ZERO, length, ONE, True), [*first, last])
         found = self.value(ast.Name(name, ast.Load()))
         assert isinstance(found, Elements)
@@ -100,19 +102,6 @@ class Comprehensions(Iterating):
     def _over(self, node: ast.expr, counter: ast.Name, counts: Counts, body: list[ast.stmt]) -> None:
         loop = ast.copy_location(ast.For(ast.Name(counter.id, ast.Store()), counter, body, []), node)
         self.counted(loop, counter.id, counts, body)
-
-
-class _Renaming(ast.NodeTransformer):
-    """Gives the variables of a comprehension names that no source can spell."""
-
-    def __init__(self, place: str, target: ast.expr) -> None:
-        self.place = place
-        self.names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        if node.id not in self.names:
-            return node
-        return ast.copy_location(ast.Name(f".{node.id}.{self.place}", node.ctx), node)
 
 
 def _assigned(target: ast.Name, value: ast.expr, node: ast.expr) -> ast.stmt:

@@ -11,6 +11,7 @@ So each name refers to one array, which is written in place.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bridge.source.nodes import copied
@@ -82,7 +83,7 @@ def _with_permutations(
     for number, names in reversed(list(enumerate(permutations))):
         following = (number + 1) % len(permutations)
         select = ast.Assign([ast.Name(SWAPPED, ast.Store())], ast.Constant(following))
-        part = [*_renamed(before, names), select, *_renamed(after, permutations[following])]
+        part = [*renamed(before, names), select, *renamed(after, permutations[following])]
         body = [ast.If(_is_permutation(number), part, body)] if body else part
     made.body = body
     for one in ast.walk(made):
@@ -95,7 +96,8 @@ def _is_permutation(number: int) -> ast.expr:
     return ast.Compare(ast.Name(SWAPPED, ast.Load()), [ast.Eq()], [ast.Constant(number)])
 
 
-def _renamed(body: list[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
+def renamed(body: Sequence[Any], names: dict[str, str]) -> list[Any]:
+    """Copies of statements or expressions, with other names for some variables."""
     return [_Renaming(names).visit(copied(one)) for one in body]
 
 
