@@ -76,7 +76,8 @@ def _logn_argument(ct, out, n, x):
     return sum_to_shape(_matched(ct / conj(x * np.emath.log(n)), x), np.shape(x))
 
 
-pulls(np.emath.logn, _logn_base, _logn_argument, facts=_INEXACT)
+# The base is an array, where `n` is a length in most functions.
+pulls(np.emath.logn, _logn_base, _logn_argument, facts=Facts(precision="inexact", traced=("n",)))
 
 
 def cases() -> Iterator[Case]:

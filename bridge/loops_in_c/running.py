@@ -575,15 +575,14 @@ class Beginning:
             # Only Python knows whether the loop has written into it at all.
             restore()
             return None
-        if first:
-            # In forward mode, `writable` copies an argument before its first write.
-            now = [shown.copy() for shown, _ in windows.values()]
-            for shown, saved in windows.values():
-                shown[...] = saved
-            for name in first:
-                self.context.writable(tracked[name])
-            for (shown, _), held in zip(windows.values(), now, strict=True):
-                shown[...] = held
+        # In forward mode, `writable` copies an argument before its first write.
+        ended = [shown.copy() for shown, _ in windows.values()] if first and self.is_forward else []
+        for (shown, saved), _ in zip(windows.values(), ended, strict=False):
+            shown[...] = saved
+        for name in first:
+            self.context.writable(tracked[name])
+        for (shown, _), held in zip(windows.values(), ended, strict=False):
+            shown[...] = held
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
         labels = {program.arrays[name].memory for name in found.written}
