@@ -576,12 +576,12 @@ class Beginning:
             restore()
             return None
         # In forward mode, `writable` copies an argument before its first write.
-        ended = [shown.copy() for shown, _ in windows.values()] if first and self.is_forward else []
-        for (shown, saved), _ in zip(windows.values(), ended, strict=False):
+        latest = [shown.copy() for shown, _ in windows.values()] if first and self.is_forward else []
+        for (shown, saved), _ in zip(windows.values(), latest, strict=False):
             shown[...] = saved
         for name in first:
             self.context.writable(tracked[name])
-        for (shown, _), held in zip(windows.values(), ended, strict=False):
+        for (shown, _), held in zip(windows.values(), latest, strict=False):
             shown[...] = held
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
