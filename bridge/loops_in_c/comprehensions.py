@@ -38,7 +38,7 @@ class Comprehensions(Iterating):
         if len(node.generators) > 1 or one.ifs or one.is_async:
             self.refuse("a comprehension with conditions, or with several loops", node)
         place = f"{node.lineno}.{node.col_offset}{self.copy}"
-        name, counter = f".list.{place}", ast.Name(f".turn.{place}", ast.Load())
+        name, counter = f".list.{place}", ast.Name(f".index.{place}", ast.Load())
         bound = [x.id for x in ast.walk(one.target) if isinstance(x, ast.Name)]
         # No source can spell these names.
         target, element = renamed([one.target, node.elt], {x: f".{x}.{place}" for x in bound})
@@ -75,7 +75,7 @@ class Comprehensions(Iterating):
         count, item = self.items(node.args[0])
         length = self.value(count).expr  # type: ignore[union-attr]
         place = f"{node.lineno}.{node.col_offset}.{node.end_col_offset}{self.copy}"
-        found, counter = (ast.Name(f".{word}.{place}", ast.Load()) for word in ("fold", "turn"))
+        found, counter = (ast.Name(f".{word}.{place}", ast.Load()) for word in ("fold", "index"))
         begin: ast.expr = item(ast.Constant(0))
         following: ast.expr = ast.Call(node.func, [found, item(counter)], [])
         if how == "sum":

@@ -113,7 +113,7 @@ def activity(program: Program, active_memory: set[str], active_variables: set[st
 
 
 def planned(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
-    """Which memory and variables carry gradients, and which of them the way back reads."""
+    """Which memory and variables carry gradients, and which of them the backward pass reads."""
     plan = activity(program, active_memory, active_variables)
     while True:
         before = len(plan.memory) + len(plan.variables)

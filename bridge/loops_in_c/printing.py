@@ -26,7 +26,7 @@ class Printer(Forward, Backward):
     """Prints one program under one plan."""
 
     def text(self) -> str:
-        """The whole C file; with marks, the way back alone, and in forward mode none."""
+        """The whole C file. With marks, it has only the backward pass; in forward mode, it has none."""
         if not self.marks:
             self._function("forward")
             for one in self.program.body:

@@ -388,7 +388,7 @@ def _refuse_late_write(target: Any) -> None:
 
 
 def _refuse_shared(names: tuple[str, ...]) -> None:
-    """Raise: several arguments share the memory that is to be written, and each has memory of its own here."""
+    """Raise: several arguments share the memory that is to be written, and the context has copied it for each."""
     raise AliasError(
         f"the function writes into memory that {len(names)} arguments share "
         f"({', '.join(names)}), so the gradient cannot tell whose value was meant",

@@ -145,9 +145,9 @@ def _enter_group(context: Any, members: list[int], flat: list[Entering], entered
 
 
 def refuse_shared_writes(wanted: list[Any], tracked: list[Any], others: list[Any], entered: list[Any]) -> None:
-    """Let writes raise AliasError, into memory that what is differentiated shares with what is not.
+    """Make writes raise AliasError, if they go into memory that differentiated arguments share with other arguments.
 
-    `tracked` and `entered` are what the function gets for `wanted` and `others`, each with memory of its own.
+    `tracked` and `entered` are the copies of `wanted` and `others` that the function gets.
     """
     for one, part in zip(wanted, tracked, strict=True):
         for other, constant in zip(others, entered, strict=True):

@@ -122,6 +122,22 @@ def test_values_and_tangents(name: str, loops: Callable[[str], list[int]]) -> No
     assert [one.tobytes() for one in args[:2]] == before
 
 
+def test_equal_elements_share_the_tangent_of_an_extremum(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        total = 0.0
+        for _ in range(4):
+            total = total + np.max(v) * v[0] + np.min(v) + np.sum(np.max(np.outer(v, v), axis=0))
+        return total
+
+    args, tangents = (np.array([2.0, 2.0, 1.0, 1.0]),), (np.array([0.3, -0.5, 1.0, 2.0]),)
+    ran = loops("c")
+    value, tangent = bridge.jvp(program, args, tangents)
+    assert ran
+    # Maximum: 2.0 and -0.1; minimum: 1.0 and 1.5; sums of the columns' maxima: 12.0 and 5.0.
+    assert value == 68.0
+    np.testing.assert_allclose(tangent, 4 * (-0.1 * 2 + 2 * 0.3 + 1.5 + 5.0), rtol=1e-12)
+
+
 def test_a_break_after_the_first_write_of_an_argument_with_a_tangent(loops: Callable[[str], list[int]]) -> None:
     def program(v: Any) -> Any:
         names = [v]

@@ -152,9 +152,9 @@ class Phi:
 
 
 def item(context: Any, found: Any, key: Any, values: Sequence[Any]) -> Any:
-    """`values[key]` of arrays, at an index that is not known: memory that follows the one of them that it is.
+    """`values[key]` of a list of arrays, at an index that is known only in the run: a view of the selected array.
 
-    `found` is a copy of it. AliasError comes with a write into what is returned if memory cannot follow them.
+    `found` is a copy of that array. If an item is not tracked, the result is a read-only copy.
     """
     cell = np.copy(found)
     parts = [_part_of(context, cell, one) if hasattr(one, "view_as") else None for one in values]

@@ -229,7 +229,7 @@ class Faults:
         self.check_exact(False if self.context.is_dry else self.context.truth(is_none))
 
     def check_operator(self, error: ArithmeticError | ValueError, fails: Callable[[], Any]) -> None:
-        """Look whether an operator of Python's numbers raises `error`."""
+        """Raise `error` from the compiled call if `fails()` is true in the run: an operator of Python's numbers."""
         if self.context.is_dry:
             self._expect(True)
             return
@@ -237,7 +237,7 @@ class Faults:
 
     @_on_tape
     def check_number(self, error: ArithmeticError | ValueError, test: Any) -> None:
-        """Look whether a function of Python's numbers raises `error`."""
+        """Raise `error` from the compiled call if `test` is true in the run: a function of Python's numbers."""
         self.check_operator(error, lambda: self.context.truth(test))
 
     def check_fits(self, number: Any, dtype: np.dtype[Any]) -> None:
