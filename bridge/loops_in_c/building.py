@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from bridge.loops_in_c import memory
+from bridge.loops_in_c.appending import room_of
 from bridge.loops_in_c.callbacks import CALL, PULL, Callbacks
 from bridge.loops_in_c.compiling import CompilerError, Job
 from bridge.loops_in_c.derivative import Plan
@@ -56,12 +57,15 @@ class Frame(ctypes.Structure):
         ("segments", ctypes.c_void_p),
         ("count", ctypes.c_int64),
         ("current", ctypes.c_int64),
+        ("first", ctypes.c_int64),
         ("limit", ctypes.c_int64),
         ("scratch", ctypes.c_void_p),
         ("room", ctypes.c_int64),
         ("done", ctypes.c_int64),
         ("finished", ctypes.c_int64),
         ("full", ctypes.c_int64),
+        ("discards", ctypes.c_int64),
+        ("logged", ctypes.c_int64),
         ("loops", ctypes.c_void_p),
         ("data", ctypes.c_void_p),
         ("interrupted", ctypes.c_void_p),
@@ -151,7 +155,7 @@ class Run:
         self.library = library
         printer, kinds = library.printer, library.program.variables
         self.order = printer.order
-        self.arrays = list(arrays)
+        self.arrays = tuple(arrays)
         self.memory = np.array([one.ctypes.data for one in arrays] or [0], dtype=np.uintp)
         self.shadow = np.zeros(len(self.memory), dtype=np.uintp)
         self.extents = np.array([n for one in arrays for n in one.shape] or [0], dtype=np.int64)
@@ -181,67 +185,124 @@ class Run:
         self._release.atexit = False
         self.kinds = kinds
 
-    def forward(self, limit: int = 1 << 62) -> int:
-        """Run at most `limit` iterations from the beginning; returns how many were done."""
+    def begin(self) -> None:
+        """Give variables what they hold when the loop begins."""
         for name, value in self.numbers.items():
             self._of(name)[self.order.index(name)] = value
-        self.frame.limit = limit
-        callbacks = self.callbacks
+
+    def forward(self, limit: int = 1 << 62, discards: bool = False) -> int:
+        """Run at most `limit` iterations from the beginning; returns how many were done. It may discard the log."""
+        self.begin()
+        return self.proceed(0, limit, discards)
+
+    def proceed(self, first: int, limit: int, discards: bool) -> int:
+        """Run at most `limit` iterations from the one numbered `first` on; returns how many were done."""
+        frame, callbacks = self.frame, self.callbacks
+        frame.first, frame.limit, frame.discards = first, limit, discards
         if callbacks is None:
-            self.library.functions.forward(ctypes.byref(self.frame))
-            return int(self.frame.done)
-        callbacks.begin()
+            self.library.functions.forward(ctypes.byref(frame))
+            return int(frame.done)
+        callbacks.begin(discards)
         with np.errstate(divide="raise", over="raise", invalid="raise"):
-            self.library.functions.forward(ctypes.byref(self.frame))
-        self.frame.full |= callbacks.is_full
+            self.library.functions.forward(ctypes.byref(frame))
+        frame.full |= callbacks.is_full
         callbacks.end()
-        return int(self.frame.done)
+        return int(frame.done)
+
+    @property
+    def logged(self) -> int:
+        """The bytes of the log of the last forward pass, discarded ones among them."""
+        return 8 * int(self.frame.logged) + (0 if self.callbacks is None else self.callbacks.recorded)
 
     def keep(self) -> None:
-        """Take note of the state after the forward pass, where each way back begins."""
+        """Take note of the state after the forward pass, where each backward pass begins."""
         self._ended = self.integers.copy(), self.floats.copy(), int(self.frame.current)
         self._held = [self.local(name) for name in self.library.printer.local]
 
+    def release(self) -> None:
+        """Free the log and the local arrays."""
+        self.library.functions.release(ctypes.byref(self.frame), len(self.library.printer.local))
+        if self.callbacks is not None:
+            self.callbacks.records.clear()
+
+    def logs(self) -> Iterator[None]:
+        """The log, with the state after the forward pass."""
+        integers, floats, current = self._ended
+        self.frame.current = current
+        self.return_to(integers, floats, self._held)
+        yield
+
+    def return_to(self, integers: np.ndarray, floats: np.ndarray, held: Sequence[np.ndarray | None]) -> None:
+        """Give variables and local arrays what they held at some time; None is as it is."""
+        self.integers[:], self.floats[:] = integers, floats
+        for number, one in enumerate(held):
+            if one is not None:
+                self._put(number, one)
+
+    def local_state(self) -> list[np.ndarray | None]:
+        """Copies of the local arrays, without those that the loop only appends to."""
+        variables = self.library.program.variables
+        return [None if room_of(name) in variables else self.local(name) for name in self.library.printer.local]
+
+    def local_shadows(self) -> list[np.ndarray | None]:
+        """Copies of the shadows of local arrays."""
+        return [
+            None if not one.shadow else self._seen(k, "shadow", self._shape(k), self._kind(k)).copy()
+            for k, one in enumerate(self.locals[: len(self.library.printer.local)])
+        ]
+
+    def set_local_shadows(self, shadows: Sequence[np.ndarray | None]) -> None:
+        """Give local arrays their shadows again: those that have grown since have lost them."""
+        for k, one in enumerate(shadows):
+            if one is not None:
+                self._seen(k, "shadow", one.shape, self._kind(k))[...] = one
+
     def backward(
         self,
+        logs: Callable[[], Iterator[None]],
+        seed: Callable[[], None],
         memory: Mapping[int, np.ndarray],
         shadows: Mapping[int, np.ndarray],
         marks: Mapping[int, np.ndarray] | None = None,
         local_marks: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        """Walk it back, on other memory for some arrays, and with the shadows of some.
+        """Walk it back, part by part of `logs`, on other memory for some arrays, and with the shadows of some.
 
-        `shadows` of variables are set before, and read afterwards, in `self.shadows`. With `marks`, which are not zero
-        where cotangents exist, only these are passed on; those of variables are in `self.marks`.
+        `seed` gives variables and local arrays their cotangents. `shadows` of variables are read afterwards in
+        `self.shadows`. With `marks`, which are not zero where cotangents exist, only these are passed on; those of
+        variables are in `self.marks`.
         """
-        integers, floats, current = self._ended
-        self.integers[:], self.floats[:], self.frame.current = integers, floats, current
-        for number, held in enumerate(self._held):
-            self._put(number, held)
-        before = self.memory.copy()
-        for k, array in memory.items():
-            self.memory[k] = array.ctypes.data
+        for k, array in enumerate(self.arrays):
+            # It may have come back from a file.
+            self.memory[k] = memory.get(k, array).ctypes.data
         for k, array in shadows.items():
             self.shadow[k] = array.ctypes.data
-        if self.callbacks is not None:
-            self.callbacks.begin_back(marks is not None)
-        if marks is None:
-            self.library.functions.backward(ctypes.byref(self.frame))
-        else:
-            for k, array in marks.items():
-                self.mark[k] = array.ctypes.data
-            kept = [np.zeros(self.locals[k].capacity) for k in range(len(self.library.printer.local))]
-            for k, (name, array) in enumerate(zip(self.library.printer.local, kept, strict=True)):
-                given = (local_marks or {}).get(name)
-                if given is not None:
-                    # Marks lie as cotangents do.
-                    dtype = KINDS[self.library.program.arrays[name].kind].dtype
-                    array.view(dtype)[: given.size] = given.ravel()
-                self.locals[k].mark = array.ctypes.data
-            self.library.marking(ctypes.byref(self.frame))
-        self.memory[:] = before
-        if self.callbacks is not None:
-            self.callbacks.end()
+        for k, array in (marks or {}).items():
+            self.mark[k] = array.ctypes.data
+        of_local = [np.zeros(0) for _ in self.library.printer.local]
+        function = self.library.functions.backward if marks is None else self.library.marking
+        for number, _ in enumerate(logs()):
+            if number == 0:
+                seed()
+            if marks is not None:
+                self._mark_local(of_local, {} if number or local_marks is None else local_marks)
+            if self.callbacks is not None:
+                self.callbacks.begin_back(marks is not None)
+            function(ctypes.byref(self.frame))
+            if self.callbacks is not None:
+                self.callbacks.end()
+
+    def _mark_local(self, marks: list[np.ndarray], given: Mapping[str, np.ndarray]) -> None:
+        """Give local arrays their marks, which become longer where the arrays did."""
+        for k, name in enumerate(self.library.printer.local):
+            if marks[k].size < self.locals[k].capacity:
+                longer = np.zeros(self.locals[k].capacity)
+                longer[: marks[k].size] = marks[k]
+                marks[k] = longer
+            if name in given:
+                # Marks lie as cotangents do.
+                marks[k].view(KINDS[self._kind(k)].dtype)[: given[name].size] = given[name].ravel()
+            self.locals[k].mark = marks[k].ctypes.data
 
     def _of(self, name: str) -> np.ndarray:
         return self.floats if is_float(self.kinds[name]) else self.integers
@@ -255,13 +316,14 @@ class Run:
     def local(self, name: str) -> np.ndarray:
         """A copy of a local array."""
         number = self.library.printer.local.index(name)
-        one = self.library.program.arrays[name]
-        shape = tuple(self.locals[number].extents[: one.ndim])
-        return self._seen(number, "memory", shape, one.kind).copy()
+        return self._seen(number, "memory", self._shape(number), self._kind(number)).copy()
 
-    def room(self, name: str) -> int:
-        """How many elements a local array has room for."""
-        return int(self.locals[self.library.printer.local.index(name)].capacity)
+    def _shape(self, number: int) -> tuple[int, ...]:
+        ndim = self.library.program.arrays[self.library.printer.local[number]].ndim
+        return tuple(self.locals[number].extents[:ndim])
+
+    def _kind(self, number: int) -> str:
+        return self.library.program.arrays[self.library.printer.local[number]].kind
 
     def shorten(self, name: str, size: int) -> None:
         """Let a local array of one axis end where its values do."""
@@ -275,17 +337,15 @@ class Run:
         return np.frombuffer(memoryview(found), KINDS[kind].dtype, size).reshape(shape)
 
     def _put(self, number: int, held: np.ndarray) -> None:
-        one = self.library.program.arrays[self.library.printer.local[number]]
-        self.locals[number].extents[: one.ndim] = held.shape
+        self.locals[number].extents[: held.ndim] = held.shape
         if held.size:
-            self._seen(number, "memory", held.shape, one.kind)[...] = held
+            self._seen(number, "memory", held.shape, self._kind(number))[...] = held
 
     def add_to_shadow(self, name: str, ct: np.ndarray, begin: int = 0) -> None:
         """Give a local array, or its elements from `begin` on, their cotangent."""
         number = self.library.printer.local.index(name)
         if ct.size:
-            kind = self.library.program.arrays[name].kind
-            self._seen(number, "shadow", (begin + ct.size,), kind)[begin:] += ct.ravel()
+            self._seen(number, "shadow", (begin + ct.size,), self._kind(number))[begin:] += ct.ravel()
 
 
 def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:

@@ -44,8 +44,10 @@ class Backward(Text):
                     self.say(f"{x} = {self.pop_integer()};")
                 self._close()
             case BackWhile():
-                self._open(f"const I count = {self.pop_integer()};")
+                self._open(f"const I is_over = {self.pop_integer()}, count = {self.pop_integer()};")
+                self.say("if (is_over) {")
                 self._backs(one.before)
+                self.say("}")
                 self.say("for (I k = 0; k < count; k++) {")
                 self._backs(one.body)
                 self._backs(one.before)

@@ -13,7 +13,6 @@ from bridge.loops_in_c.ir import (
     Check,
     Dot,
     Each,
-    Expr,
     For,
     If,
     Let,
@@ -69,7 +68,10 @@ class Forward(Text):
 
     def _for(self, one: For, is_outermost: bool) -> None:
         x = self.name(one.variable)
-        self._open(f"const I start = {self.expr(one.start)}, count = {self._limited(one.count, is_outermost)};")
+        start, count = self.expr(one.start), self.expr(one.count)
+        if is_outermost:
+            start, count = f"{start} + f->first * {self.expr(one.step)}", f"min_of({count} - f->first, f->limit)"
+        self._open(f"const I start = {start}, count = {count};")
         if one.variable in self.plan.variables:
             self.push_integer(x)
         until = f" && !{self.name(one.until)}" if one.until else ""
@@ -83,25 +85,23 @@ class Forward(Text):
         self.push_integer("k")
         self._close()
 
-    def _limited(self, count: Expr, is_outermost: bool) -> str:
-        return f"min_of({self.expr(count)}, f->limit)" if is_outermost else self.expr(count)
-
     def _outermost(self) -> None:
         self.say("    if (fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)) goto stop;")
         self.say("    if (!(++done & 7) && f->interrupted()) goto stop;")
 
     def _while(self, one: While, is_outermost: bool) -> None:
-        self._open("I count = 0;")
-        self.say("for (;;) {")
+        # The condition may have effects: where the loop is limited, it is not evaluated for the next iteration.
+        self._open("I count = 0, is_over = 0;")
+        self.say(f"while ({'count < f->limit' if is_outermost else '1'}) {{")
         self._inner(one.before)
-        limit = " || count >= f->limit" if is_outermost else ""
-        self.say(f"    if (!({self.expr(one.that)}){limit}) break;")
+        self.say(f"    if (!({self.expr(one.that)})) {{ is_over = 1; break; }}")
         self._inner(one.body)
         self.say("    count++;")
         if is_outermost:
             self._outermost()
         self.say("}")
         self.push_integer("count")
+        self.push_integer("is_over")
         self._close()
 
     def _block(self, block: Block) -> None:

@@ -25,6 +25,8 @@ _GAPS = 8
 _VIEWS = 1000
 """How many arrays of C's are cached."""
 _MEMORY, _SHADOW, _MARK, _EXTENTS, _STRIDES = 0, 1, 2, 3, 9
+_RECORD = 2000
+"""Bytes of a record without arrays, about."""
 _ASKED = 1 << 23
 """Bytes of records after which the memory of the machine is checked again."""
 
@@ -97,15 +99,17 @@ class Callbacks:
         self.records: list[Record] = []
         self.next = 0
         self.error: BaseException | None = None
-        self.bytes = 0
-        self.is_full = self.is_marked = False
+        # Bytes since the memory of the machine was checked, and of all records.
+        self.bytes = self.recorded = 0
+        self.is_full = self.is_marked = self.discards = False
         self.held: list[np.ndarray] = []
         self.views: dict[Any, np.ndarray] = {}
 
-    def begin(self) -> None:
-        """A forward pass begins."""
+    def begin(self, discards: bool) -> None:
+        """A forward pass begins, which may discard the records."""
         self.records.clear()
         self.error, self.bytes, self.is_full = None, 0, False
+        self.discards, self.recorded = discards, 0
 
     def begin_back(self, is_marked: bool) -> None:
         """A backward pass begins; `is_marked` if it passes on where cotangents exist, too."""
@@ -119,8 +123,7 @@ class Callbacks:
 
     def call(self, number: int) -> int:
         """Compute an expression. Returns 0 if Python has to run the whole iteration."""
-        log = self.context.log
-        before = len(log)
+        outer, self.context.log = self.context.log, []
         try:
             return self._call(number)
         except Exception:
@@ -131,14 +134,14 @@ class Callbacks:
             self.error = error
             return 0
         finally:
-            del log[before:]
+            self.context.log = outer
 
     def _call(self, number: int) -> int:
         one = self.expressions[number]
         rows = self.given[: len(one.arrays)].tolist()
         values = [copied(self._seen(row, _MEMORY, *what)) for row, what in zip(rows, one.arrays, strict=True)]
         self.bytes += sum(value.nbytes for value in values)
-        if self.bytes > _ASKED:
+        if self.bytes > _ASKED and not self.discards:
             self.bytes = 0
             if not memory.fits(_ASKED):
                 self.is_full = True
@@ -148,8 +151,6 @@ class Callbacks:
         operands = [
             self._tracked(x) if is_active else x for x, is_active in zip((*values, *numbers), active, strict=True)
         ]
-        log = self.context.log
-        first = len(log)
         found = one.function(*operands)
         if isinstance(found, (tuple, list)) != one.is_several:
             return 0
@@ -168,7 +169,9 @@ class Callbacks:
         if any(active):
             places = [x.place if is_tracked(x) else None for x in operands]
             ends = [x.place if is_tracked(x) and x.place.active else None for x in results]
-            self.records.append(Record(number, log[first:], places, ends))
+            self.recorded += _RECORD + 2 * sum(value.nbytes for value in values)
+            if not self.discards:
+                self.records.append(Record(number, self.context.log, places, ends))
         return 1
 
     def _tracked(self, value: Any) -> Any:

@@ -5,12 +5,14 @@ Names of the program do not appear in it: arrays are `a0`, `a1`, ..., variables 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.c_backward import Backward
 from bridge.loops_in_c.c_forward import Forward
 from bridge.loops_in_c.c_text import C_KINDS
+from bridge.loops_in_c.ir import For, Stmt, While
 from bridge.loops_in_c.kinds import KINDS, is_float
 
 _RUNTIME, _FLOATS = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("runtime.h", "floats.h"))
@@ -30,14 +32,23 @@ class Printer(Forward, Backward):
         if not self.marks:
             self._function("forward")
             for one in self.program.body:
-                self.forward(one, True)
+                self._outermost_one(one, lambda one: self.forward(one, True))
             self._end("forward")
         if not self.plan.is_forward:
             self._function("backward")
             for one in derivative.backward(self.program, self.plan):
-                self.back(one)
+                self._outermost_one(one, self.back)
             self._end("backward")
         return "\n".join([HEADER, *self.functions, *self.lines, ""])
+
+    def _outermost_one(self, one: Stmt, say: Callable[[Stmt], None]) -> None:
+        """A statement of the program: what is around its loop is done once, where the loop begins."""
+        is_loop = isinstance(one, (For, While, derivative.BackFor, derivative.BackWhile))
+        if not is_loop:
+            self.say("if (!f->first) {")
+        say(one)
+        if not is_loop:
+            self.say("}")
 
     def _function(self, name: str) -> None:
         self.depth = 0
@@ -82,7 +93,7 @@ class Printer(Forward, Backward):
         else:
             self.say("F *log_p = 0, *log_end = 0;")
             self.say("I done = 0;")
-            self.say("f->finished = 0;")
+            self.say("f->finished = f->logged = 0;")
             self.say("feclearexcept(FE_ALL_EXCEPT);")
             self.say(
                 "if (f->count) { f->current = 0; log_p = f->segments->memory; log_end = log_p + f->segments->size; }"
@@ -96,7 +107,8 @@ class Printer(Forward, Backward):
             self.say("stop:")
             self.depth = 1
             self.say("f->done = done;")
-            self.say("if (f->count) f->segments[f->current].used = log_p - f->segments[f->current].memory;")
+            self.say("Segment *last = f->segments + f->current;")
+            self.say("if (f->count) f->logged += last->used = log_p - last->memory;")
         for one in self.local:
             a = self.array[one]
             for axis in range(self.program.arrays[one].ndim):

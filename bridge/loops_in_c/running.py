@@ -31,10 +31,13 @@ from bridge.loops_in_c.last_items import item_of, last_items, lists_read, with_l
 from bridge.loops_in_c.objects import ABSENT, Path, Step, at, bound, is_same_kind, kind_of, text_of
 from bridge.loops_in_c.outermost import FUNCTIONS, Outermost
 from bridge.loops_in_c.reading import Reader
+from bridge.loops_in_c.replaying import schedule_of, size_of
 from bridge.loops_in_c.stopping import Branch, Reason, without
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.tangent import tangent_of, with_tangents
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, Undescribed, alike, bound_flag
+from bridge.options import as_text
+from bridge.rewind.checkpoint_schedule import Placement, Size
 from bridge.rewind.forward import ForwardContext, tangent_at
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
@@ -144,8 +147,6 @@ def obstacle(context: Any) -> str | None:
     """Why a differentiation leaves its loops to Python; None if it does not."""
     if context.checkpointing:
         return "it is inside a checkpoint"
-    if is_bounded(context.log):
-        return "memory= bounds the log"
     if np.geterr()["under"] != "ignore":
         return "NumPy is to tell of numbers that become too small"
     ruled = book.OF_USERS & DERIVED
@@ -500,7 +501,7 @@ class Beginning:
         return next(x for x in self.live.values() if isinstance(x, (Buffer, Scalar)) and x.place.active)
 
     def _run(self, found: Compiled) -> Progress | None:
-        program = found.library.program
+        program, line = found.library.program, self.site.node.lineno
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
         written = [name for name in found.written if name in tracked]
         for name in written:
@@ -525,9 +526,12 @@ class Beginning:
         values = [(self.values | tangents)[name] for name in printer.given]
         run = Run(found.library, values, numbers, self.context)
         args = dict(self.live)
-        needed = {name for name in self.values if self.arrays[name].memory in found.library.plan.memory}
+        log = self.context.log
+        discards = is_bounded(log)
+        needed = {name for name in self.values if discards or self.arrays[name].memory in found.library.plan.memory}
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
-        before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
+        copied = self.context.snapshots.of if discards else np.copy
+        before = {name: copied(self.values[name]) for name in plain_ones & (needed | set(found.written))}
         plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
         for name, value in plain.items():
             # The backward pass restores a copy of it, which other names show only if they show all of it.
@@ -545,7 +549,7 @@ class Beginning:
 
         def forward(limit: int = 1 << 62) -> int:
             try:
-                return run.forward(limit)
+                return run.forward(limit, discards)
             except BaseException:
                 # Ctrl-C, or another signal's handler.
                 restore()
@@ -575,6 +579,16 @@ class Beginning:
             # Only Python knows whether the loop has written into it at all.
             restore()
             return None
+        schedule = None
+        if discards:
+            written_bytes = sum(saved.nbytes for _, saved in windows.values())
+            written_bytes += sum(value.nbytes for value in plain.values())
+            size = size_of(run, written_bytes, done)
+            chosen = schedule_of(size, log.amount // 2)
+            if chosen is None:
+                restore()
+                raise NotCompiled(f"{as_text(size.least)} for its backward pass are more than half of memory=", line)
+            schedule = size, chosen
         # In forward mode, `writable` copies an argument before its first write.
         latest = [shown.copy() for shown, _ in windows.values()] if first and self.is_forward else []
         for (shown, saved), _ in zip(windows.values(), latest, strict=False):
@@ -584,8 +598,9 @@ class Beginning:
         for (shown, _), held in zip(windows.values(), latest, strict=False):
             shown[...] = held
         is_over = bool(run.frame.finished) and run.frame.limit > done
-        # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
-        labels = {program.arrays[name].memory for name in found.written}
+        # Plain arrays are not restored before the backward pass: it begins with copies of what they hold now, or held
+        # before the loop if it runs that again.
+        labels = set() if discards else {program.arrays[name].memory for name in found.written}
         ended = {
             name: self.values[name].copy() if self.arrays[name].memory in labels else before[name]
             for name in plain_ones & needed
@@ -593,7 +608,7 @@ class Beginning:
         appended, arrays = self._appended(found, run)
         values_left = self._values(found, run, arrays)
         born = {name: one for name, one in values_left.items() if not any(one is other for other in arrays.values())}
-        self._log(found, run, tracked, windows, args, ended, born, appended, done)
+        self._log(found, run, tracked, windows, args, ended, born, appended, schedule, done)
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
@@ -735,6 +750,7 @@ class Beginning:
         ended: Mapping[str, np.ndarray],
         left: Mapping[str, Any],
         appended: list[Appended],
+        schedule: tuple[Size, Placement] | None,
         done: int,
     ) -> None:
         plan, program = found.library.plan, found.library.program
@@ -746,18 +762,21 @@ class Beginning:
             root.active = True
         if self.is_forward:
             return
-        run.keep()
-        saved = [
-            Overwritten(_place_of(tracked[name], shown), shown, Ellipsis, copy)
+        saved = {
+            name: Overwritten(_place_of(tracked[name], shown), shown, Ellipsis, copy)
             for name, (shown, copy) in windows.items()
-        ]
+        }
         arrays = {name: value.array or "" for name, value in found.names.items() if isinstance(value, Elements)}
         entry = LoopEntry(
             self.context, here(), self.site, run, dict(args), dict(ended), dict(left), arrays, saved, activated
         )
         entry.append(appended)
         entry.done = done
-        entry.names = list(windows)
+        if schedule is None:
+            run.keep()
+        else:
+            entry.size, entry.schedule = schedule
+            run.release()
         self.context.log.append(entry)
 
 

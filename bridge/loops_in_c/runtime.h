@@ -33,9 +33,9 @@ typedef struct {
     F *floats, *shadows, *marks;
     Local *locals;
     Segment *segments;
-    I count, current, limit;
+    I count, current, first, limit;
     F *scratch;
-    I room, done, finished, full;
+    I room, done, finished, full, discards, logged;
     numpy_loop *loops;
     void **data;
     int (*interrupted)(void), (*fits)(I);
@@ -47,13 +47,15 @@ typedef struct {
 
 enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20, VECTOR = 256 };
 
-/* Room for `n` values at the end of the log, all in one segment; null if the machine has none. */
+/* Room for `n` values at the end of the log, all in one segment; null if the machine has none. A log that is discarded
+   is written into one segment, over and over. */
 static F *log_grow(Frame *f, F *p, I n)
 {
     Segment *s = f->segments + f->current;
     if (f->count) {
         s->used = p - s->memory;
-        f->current++;
+        f->logged += s->used;
+        f->current += !f->discards;
     }
     I is_new = f->current == f->count;
     if (is_new || f->segments[f->current].size < n) {
@@ -61,7 +63,7 @@ static F *log_grow(Frame *f, F *p, I n)
         size = size > LARGEST ? LARGEST : size;
         size = size < n ? n : size;
         if (size >= ASKED && !f->fits(size * sizeof(F))) {
-            f->current -= f->count > 0;
+            f->current -= f->count > 0 && !f->discards;
             return 0;
         }
         if (is_new) {
@@ -359,15 +361,19 @@ static inline void call_numpy(Frame *f, int number, char **args, const I *sizes,
         feraiseexcept(raised);
 }
 static inline B is_shortcut(F y) { return y == 2 || y == 0.5 || y == 1 || y == -1 || y == 0; }
-/* Free what the runs of a loop have kept. */
+/* Free what the runs of a loop have allocated. */
 void release(Frame *f, I locals)
 {
     for (I k = 0; k < f->count; k++)
         free(f->segments[k].memory);
     free(f->segments);
     free(f->scratch);
+    f->segments = 0;
+    f->scratch = 0;
+    f->count = f->current = f->room = 0;
     for (I k = 0; k < locals; k++) {
         free(f->locals[k].memory);
         free(f->locals[k].shadow);
+        memset(f->locals + k, 0, sizeof(Local));
     }
 }

@@ -16,6 +16,7 @@ from bridge.errors import RefusedError
 from bridge.loops_in_c.compiling import running
 from bridge.loops_in_c.running import Site, beginning, obstacle, site_of
 from bridge.loops_in_c.values import NotCompiled
+from bridge.rewind.log import is_bounded
 from bridge.source.iterating import Iteration
 from bridge.source.looping import RAN, REASONS, STOPS, Progress
 
@@ -137,8 +138,8 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
     try:
         left = _in_c(context, heat, site, over, at_once or WAITS)
     except NotCompiled as error:
-        # A `with` or a transform around the loop may be gone next time.
-        heat.refusals += obstacle(context) is None
+        # A `with`, a transform around the loop, or `memory=` may be gone next time.
+        heat.refusals += obstacle(context) is None and not is_bounded(context.log)
         where = f"{error.file or site.loop.file}:{error.line}"
         REASONS[number] = f"{where}: {error.reason}"
         if not at_once:

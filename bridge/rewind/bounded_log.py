@@ -10,6 +10,7 @@ import tempfile
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -38,6 +39,8 @@ class BoundedLog(list[Entry]):
         self.blocks: OrderedDict[int, Block] = OrderedDict()
         # Bytes of the blocks in memory; of those that the program held when it was last looked; of the rest.
         self.present = self.pinned = self.small = 0
+        # Bytes that something else takes at the moment.
+        self.reserved = 0
         self.last: Entry | None = None
         self.file: Any = None
         self.end = self.written = self.read = 0
@@ -58,6 +61,16 @@ class BoundedLog(list[Entry]):
                 'give more memory, or put bridge.checkpoint around parts of the program, or use engine="xla"',
             )
         self._make_room()
+
+    @contextmanager
+    def reserving(self, amount: int) -> Iterator[None]:
+        """Inside, something else takes `amount` bytes of the memory."""
+        self.reserved += amount
+        try:
+            self._make_room()
+            yield
+        finally:
+            self.reserved -= amount
 
     def extend(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -122,11 +135,12 @@ class BoundedLog(list[Entry]):
 
     def _make_room(self) -> None:
         """Send away the arrays that were not needed for longest, where memory is short; not those of the last entry."""
-        if self.present - self.pinned <= self.amount:
+        amount = max(0, self.amount - self.reserved)
+        if self.present - self.pinned <= amount:
             return
         needed = {id(owner_of(value)) for _, value in _slots(self.last)} if self.last is not None else set()
         needed |= {id(owner_of(value)) for _, value in _slots(super().__getitem__(-1))}
-        enough, self.pinned = self.amount - self.amount // 4, 0
+        enough, self.pinned = amount - amount // 4, 0
         for key, block in list(self.blocks.items()):
             if self.present - self.pinned <= enough:
                 break

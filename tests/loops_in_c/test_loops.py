@@ -24,6 +24,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.errors import ArgumentError
 from bridge.loops_in_c import running, tiers
 from bridge.loops_in_c.building import Run
+from bridge.rewind.checkpoint_schedule import Placement, Size, placed
 from bridge.rulebook import book
 from bridge.source import looping
 from bridge.source.looping import VARIABLE
@@ -91,6 +92,20 @@ def test_values_and_gradients(name: str, loops: Callable[[str], list[int]]) -> N
     assert np.float64(value).tobytes() == np.float64(plain).tobytes()
     for one, other in zip(gradients, expected[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    assert [one.tobytes() for one in args[:2]] == before
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_log_that_is_made_again_in_parts(name: str, loops: Callable[[str], list[int]]) -> None:
+    program, args = COMPILED[name], inputs()
+    loops("python")
+    expected = bridge.value_and_grad(program, argnums=(0, 1, 2))(*args)
+    ran = loops("c")
+    before = [one.tobytes() for one in args[:2]]
+    with in_parts(len(name)):
+        compare(bridge.value_and_grad(program, argnums=(0, 1, 2), memory="1GB")(*args), expected)
+    assert ran
+    assert not looping.REASONS
     assert [one.tobytes() for one in args[:2]] == before
 
 
@@ -710,8 +725,8 @@ def taken_over(seed: int) -> Iterator[None]:
     def now_and_then(self: Any) -> Any:
         return None if choices.random() < 0.4 else run(self)
 
-    def stopped(self: Run, limit: int = 1 << 62) -> int:
-        done = forward(self, limit)
+    def stopped(self: Run, limit: int = 1 << 62, discards: bool = False) -> int:
+        done = forward(self, limit, discards)
         if limit == 1 << 62 and done and choices.random() < 0.3:
             self.frame.finished = 0
             done = choices.randrange(done)
@@ -720,6 +735,20 @@ def taken_over(seed: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running.Beginning, "run", now_and_then)
         patch.setattr(Run, "forward", stopped)
+        yield
+
+
+@contextmanager
+def in_parts(seed: int) -> Iterator[None]:
+    """Inside, the log of a loop under `memory=` is made again in parts of few iterations, from few snapshots."""
+    choices = random.Random(seed)
+
+    def schedule(size: Size, allowed: int) -> Placement:
+        length, slots = choices.randrange(1, 4), choices.randrange(1, 4)
+        return placed(-(-size.iterations // length), slots, length)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "schedule_of", schedule)
         yield
 
 
@@ -742,6 +771,13 @@ def check_seed(seed: int, folder: Path, loops: Callable[[str], list[int]]) -> bo
         for differentiated in (bridge.value_and_grad(names["f"], argnums=(0, 1, 2, 3)), pushed(names["f"], generator)):
             loops("python")
             expected = outcome(differentiated, args)
+            if len(expected[1]) > 1:
+                loops("c")
+                bounded = bridge.value_and_grad(names["f"], argnums=(0, 1, 2, 3), memory="1GB")
+                with in_parts(seed):
+                    compare(outcome(bounded, args), expected, is_single)
+                with in_parts(seed), taken_over(seed):
+                    compare(outcome(bounded, args), expected, is_single)
             ran = loops("c")
             compare(outcome(differentiated, args), expected, is_single)
             with taken_over(seed):

@@ -11,8 +11,8 @@ import numpy as np
 from bridge.code_position import resolve
 from bridge.errors import MemoryBoundError
 from bridge.options import as_text
+from bridge.rewind.checkpoint_schedule import Placement, Size, placement
 from bridge.rewind.forward import ForwardContext
-from bridge.xla.loops.checkpoint_schedule import Placement, Size, placement
 from bridge.xla.loops.structured import Step, Structured, Turns
 
 

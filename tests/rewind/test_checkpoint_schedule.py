@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from bridge.xla.loops.checkpoint_schedule import Placement, Size, placed, placement
+from bridge.rewind.checkpoint_schedule import Placement, Size, placed, placement
 
 
 @cache
