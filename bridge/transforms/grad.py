@@ -71,7 +71,8 @@ def value_and_grad(
         the environment variable BRIDGE_SOURCE is 0.
     memory : "2GB", "512MB", or a number of bytes: how much may be kept for the way back. Under "xla" that is of each
         program's loops; one that would keep more keeps snapshots, and is run again from these (see `bridge.xla`).
-        Elsewhere it is of the log: arrays that only the log holds go to a temporary file (docs/transforms.md).
+        Elsewhere it is of the log: arrays that only the log holds go to a temporary file, and loops in C are run again
+        from snapshots (docs/transforms.md).
     loops : "auto": loops over numbers and slices that take long run in C, once a compiler has made code of them in the
         background. "c": from the beginning, and `RefusedError` says what does not fit. "python": never. None: what the
         environment variable BRIDGE_LOOPS says, else "auto" (docs/loops.md).
