@@ -146,12 +146,17 @@ def resolve(position: Position | None) -> str | None:
     """`file:line` of a position."""
     if position is None:
         return None
+    return f"{position[0].co_filename}:{line_of(position)} in {position[0].co_name}"
+
+
+def line_of(position: Position) -> int:
+    """The number of the line of a position."""
     code, instruction = position
     line = code.co_firstlineno
     for start, end, number in code.co_lines():
         if start <= instruction < end and number is not None:
             line = number
-    return f"{code.co_filename}:{line} in {code.co_name}"
+    return line
 
 
 def defined_at(function: Any) -> str | None:

@@ -148,6 +148,7 @@ class Run:
     """
 
     callbacks: Callbacks | None = None
+    _ended: tuple[np.ndarray, np.ndarray, int] | None = None
 
     def __init__(
         self, library: Library, arrays: Sequence[np.ndarray], numbers: Mapping[str, Any], context: Any
@@ -227,6 +228,7 @@ class Run:
 
     def logs(self) -> Iterator[None]:
         """The log, with the state after the forward pass."""
+        assert self._ended is not None
         integers, floats, current = self._ended
         self.frame.current = current
         self.return_to(integers, floats, self._held)
@@ -256,6 +258,16 @@ class Run:
         for k, one in enumerate(shadows):
             if one is not None:
                 self._seen(k, "shadow", one.shape, self._kind(k))[...] = one
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the log and of copies of local arrays; 0 if the log was discarded."""
+        if self._ended is None:
+            return 0
+        segments = ctypes.cast(self.frame.segments, ctypes.POINTER(Segment))
+        count = self._ended[2] + 1 if self.frame.count else 0
+        logged = 8 * sum(segments[k].used for k in range(count))
+        return logged + sum(one.nbytes for one in self._held)
 
     def backward(
         self,

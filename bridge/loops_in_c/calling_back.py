@@ -247,7 +247,7 @@ class CallingBack(Aliasing):
                     self.refuse("a number of several types", node)
             types.append(_PYTHONS[kind] if is_weak else KINDS[kind].dtype.type)
         parameters = [*(f"a{k}" for k in range(len(arrays))), *(f"n{k}" for k in range(len(numbers)))]
-        function = _function(body, parameters, spelling.constants)
+        function = _function(body, parameters, spelling.constants, self.code.co_filename, node)
         ranks = tuple((one.kind, len(one.extents)) for one in arrays)
         results, is_several, shapes, shares = self._tried(function, arrays, numbers, types, node)
         named = self._place(node)
@@ -417,13 +417,15 @@ class Spelling:
         return ast.Name(name, ast.Load())
 
 
-def _function(body: ast.expr, parameters: Sequence[str], constants: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function of an expression with parameters."""
+def _function(
+    body: ast.expr, parameters: Sequence[str], constants: Mapping[str, Any], file: str, node: ast.AST
+) -> Callable[..., Any]:
+    """The function of an expression with parameters, at the line of the program where that is written."""
     arguments = ast.arguments([], [ast.arg(one) for one in parameters], None, [], [], None, [])
-    definition = ast.FunctionDef("computed", arguments, [ast.Return(body)], [])
+    definition = ast.FunctionDef("callback", arguments, [ast.Return(body)], [])
     if sys.version_info >= (3, 12):
         definition.type_params = []
-    code = code_of(ast.fix_missing_locations(definition), "<a loop in C>")
+    code = code_of(ast.fix_missing_locations(ast.copy_location(definition, node)), file)
     return FunctionType(code, dict(constants))
 
 

@@ -26,8 +26,8 @@ class LoopEntry(Entry):
     """A loop that ran in C."""
 
     __slots__ = (
-        "activated", "appended", "args", "arrays", "context", "copies", "done", "left", "names", "out", "plain", "run",
-        "schedule", "shown", "site", "size", "windows",
+        "activated", "appended", "args", "arrays", "context", "copies", "done", "has_stopped", "interval", "left", "names",
+        "out", "plain", "run", "schedule", "shown", "site", "size", "windows",
     )  # fmt: skip
 
     overwrites = replays = True
@@ -60,7 +60,9 @@ class LoopEntry(Entry):
         self.schedule: Placement | None = None
         self.size: Size | None = None
         self.appended: list[Appended] = []
-        self.done = 0
+        self.done, self.has_stopped = 0, False
+        # When its forward pass began and ended, as `time.perf_counter` counts.
+        self.interval = 0.0, 0.0
 
     def append(self, appended: list[Appended]) -> None:
         """Take note of the values that the loop has appended to lists."""

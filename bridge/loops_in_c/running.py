@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from time import thread_time
+from time import perf_counter, thread_time
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -196,7 +196,7 @@ class Beginning:
     """
 
     done = 0
-    seconds = 0.0
+    seconds = began = 0.0
     has_stopped = False
 
     def __init__(
@@ -229,7 +229,7 @@ class Beginning:
                 reason = self.site.made[self.key] = f"it could not be compiled: {error}", self.site.node.lineno
                 raise NotCompiled(*reason) from None
             if not self._lend(found):
-                begun = thread_time()
+                begun, self.began = thread_time(), perf_counter()
                 try:
                     return self._run(found)
                 finally:
@@ -777,6 +777,9 @@ class Beginning:
         else:
             entry.size, entry.schedule = schedule
             run.release()
+        entry.interval = self.began, perf_counter()
+        # Python runs the next iteration.
+        entry.has_stopped = not (run.frame.finished and run.frame.limit > done)
         self.context.log.append(entry)
 
 

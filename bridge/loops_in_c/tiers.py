@@ -106,6 +106,16 @@ class Part(Progress):
         return not (self.has_ended and (self.is_paused or (self.later is not None and len(self.later) > 0)))
 
 
+def why_not_yet(number: int) -> str:
+    """Why a loop has not run in C which nothing prevents from it."""
+    heat = _heats.get(number)
+    if heat is None or heat.seconds < HOT:
+        return f"it has taken less than {1e3 * HOT:.0f} ms so far"
+    if heat.seconds < WORTH * heat.entries:
+        return f"it takes less than {1e3 * WORTH:.1f} ms each time"
+    return "the compiled code was not ready"
+
+
 def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> Progress | None:
     """A loop begins, or a part of it that `found` leaves: what compiled code has left, a part, or None for all of it.
 

@@ -20,7 +20,7 @@ from bridge.options import as_text
 from bridge.rewind.log import Entry
 from bridge.rewind.spilled import Away, Block, Slot, owner_of
 
-_ENTRY = 400
+ENTRY = 400
 """Bytes of an entry without large arrays, about."""
 
 
@@ -52,7 +52,7 @@ class BoundedLog(list[Entry]):
 
     def append(self, entry: Entry) -> None:
         super().append(entry)
-        self.small += _ENTRY
+        self.small += ENTRY
         self._meet(entry)
         if self.small > self.amount:
             raise self._told(

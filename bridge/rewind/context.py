@@ -9,6 +9,7 @@ pass, and mutation is an ordinary operation.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from operator import setitem
 from typing import Any, Self
@@ -32,6 +33,12 @@ from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
+
+Walk = Callable[[Any, list[Entry], int], int]
+"""Walks a log back from the entry of a number. Returns the number of the first entry that is left; -1 at the end."""
+
+OBSERVER: ContextVar[Callable[[Any, Walk | None], Walk] | None] = ContextVar("bridge.observer", default=None)
+"""Called with an outermost context and its walk when a backward pass begins. Returns the walk to use instead."""
 
 
 class Context(Gradients, Lean):
@@ -303,8 +310,11 @@ class Context(Gradients, Lean):
                 place.accumulate(ct)
         log = self.log
         walk = walker() if self.lean and present is None and not self.asked else None
+        observe = OBSERVER.get()
+        if observe is not None and self.outer is None:
+            walk = observe(self, walk)
         number = len(log)
-        while number > 0:
+        while True:
             number = number - 1 if walk is None else walk(self, log, number - 1)
             if number < 0:
                 break

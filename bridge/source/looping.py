@@ -194,6 +194,8 @@ class _Marker(ast.NodeTransformer):
         self.generic_visit(node)
         self.depth -= 1
         found, over = f"{label}k", f"{label}i"
+        # Python places a call of a method in the last line of a statement.
+        head = node.target if isinstance(node, ast.For) else node.test
         asked: list[ast.expr] = [ast.Constant(number), load(found)]
         before: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], ast.Constant(None)))]
         if isinstance(node, ast.For):
@@ -201,19 +203,19 @@ class _Marker(ast.NodeTransformer):
             asked.append(load(over))
             node.iter = at(node.iter, reader("rest", load(found), load(over)))
         else:
-            node.test = at(node.test, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
-        parts: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], reader("enter", *asked)))]
+            node.test = at(head, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
+        parts: list[ast.stmt] = [at(head, ast.Assign([store(found, node)], reader("enter", *asked)))]
         binding: list[ast.stmt] = []
         for name in sorted(bound(original)):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
             binding.append(ast.If(reader("has", load(found), ast.Constant(name)), [left], []))
         if binding:
-            parts.append(at(node, ast.If(reader("binds", load(found)), binding, [])))
-        after, node.orelse = node.orelse, [at(node, ast.Assign([store(found, node)], reader("ended", load(found))))]
-        parts += [node, at(node, ast.If(reader("over", load(found)), [ast.Break()], []))]
+            parts.append(at(head, ast.If(reader("binds", load(found)), binding, [])))
+        after, node.orelse = node.orelse, [at(head, ast.Assign([store(found, node)], reader("ended", load(found))))]
+        parts += [node, at(head, ast.If(reader("over", load(found)), [ast.Break()], []))]
         made = [*before, at(node, ast.While(ast.Constant(True), parts, []))]
         if after:
-            made.append(at(node, ast.If(reader("finished", load(found)), after, [])))
+            made.append(at(head, ast.If(reader("finished", load(found)), after, [])))
         names = [found] if isinstance(node, ast.While) else [found, over]
         made.append(at(node, ast.Assign([store(name, node) for name in names], ast.Constant(None))))
         return made
