@@ -43,6 +43,7 @@ if _typing.TYPE_CHECKING:
     from bridge import torch as torch
     from bridge.proof.programs.check_gradient import check_gradient as check_gradient
     from bridge.proof.programs.crosscheck import crosscheck as crosscheck
+    from bridge.proof.report.profile import profile as profile
     from bridge.proof.report.trace import trace as trace
     from bridge.proof.rules.check_rule import check_rule as check_rule
     from bridge.source.explain import explain_source as explain_source
@@ -58,6 +59,7 @@ _ON_USE = {
     "check_gradient": "bridge.proof.programs.check_gradient",
     "check_rule": "bridge.proof.rules.check_rule",
     "crosscheck": "bridge.proof.programs.crosscheck",
+    "profile": "bridge.proof.report.profile",
     "trace": "bridge.proof.report.trace",
 }
 
@@ -86,6 +88,7 @@ __all__ = [
     "mutating_rule",
     "numpy",
     "objective",
+    "profile",
     "random",
     "read_library",
     "rule",

@@ -97,11 +97,11 @@ def fragment(shown: Any) -> str:
         differences = [[str(k), *_difference_cells(one)] for k, one in enumerate(shown.differences, 1)]
         runs = [[run.engine, text.run_text(run), text.short(run.value)] for run in shown.runs]
         parts = [
-            _table(
+            table(
                 ["no.", "kind", "engines", "what", "relative difference", "operation", "where", "found / expected"],
                 differences,
             ),
-            _table(["engine", "status", "value"], runs),
+            table(["engine", "status", "value"], runs),
             *(f"<p>noted: {escape(remark)}</p>" for remark in shown.remarks),
         ]
     else:
@@ -111,7 +111,7 @@ def fragment(shown: Any) -> str:
         if left_out:
             rows.append(["…", f"{left_out:,} more: .to_html(path) shows them all", "", "", "", ""])
         rows += [_operation_cells(one, shown.timeline) for one in last]
-        parts = [_table(["no.", "operation", "where", "reads", "writes", "memory"], rows)]
+        parts = [table(["no.", "operation", "where", "reads", "writes", "memory"], rows)]
     return f"<div><p><strong>{escape(heading)}</strong></p>{''.join(parts)}{_page_below(shown)}</div>"
 
 
@@ -145,7 +145,8 @@ def _operation_cells(operation: Any, timeline: Timeline) -> list[str]:
     return [str(operation.number), operation.name, place, reads, writes, ", ".join(text.notes(operation, timeline))]
 
 
-def _table(columns: list[str], rows: list[list[str]]) -> str:
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    """A table of texts, which are escaped; nothing without rows."""
     if not rows:
         return ""
     head = "".join(f'<th scope="col" {_CELL}>{escape(name)}</th>' for name in columns)
