@@ -294,7 +294,7 @@ def test_wrong_arguments() -> None:
 
 
 def test_text() -> None:
-    report = bridge.profile(slow_python, warmup=0)(np.ones(3))
+    report = bridge.profile(slow_python, warmup=0, loops="auto")(np.ones(3))
     heading, samples, empty, columns, file, *rows = str(report).split("\n")
     assert re.fullmatch(
         r"profile of slow_python: \S+ s \(forward \S+ s, backward \S+ s\); the log keeps \d+ bytes", heading

@@ -189,8 +189,8 @@ class Measurement:
         for entry in list.__iter__(context.log):
             (frame,), kept = self._line_of(entry), dict(_kept(entry))
             count, nbytes = self.log.get(frame, (0, 0))
-            self.log[frame] = count + 1, nbytes + sum(kept[key] for key in kept.keys() - known)
-            known |= kept.keys()
+            self.log[frame] = count + 1, nbytes + sum(kept[key] for key in kept if key not in known)
+            known.update(kept)
             if isinstance(entry, LoopEntry):
                 self.loops.append(entry)
 

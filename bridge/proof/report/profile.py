@@ -289,7 +289,8 @@ def _reasons(measured: Measurement, keys: set[Key]) -> dict[Key, str]:
     """Why loops, and lines of loops in C, run in Python."""
     in_c = {(entry.site.loop.file, entry.site.node.lineno): entry for entry in measured.loops}
     compiled = {key for (file, _), entry in in_c.items() for key in _lines_of(entry.site.node, file)}
-    found: dict[Key, str] = {}
+    loops = {key for key in keys - compiled if linecache.getline(*key).lstrip().startswith(("for ", "while "))}
+    found = dict.fromkeys(loops, "loops of this form are not compiled")
     for number, (node, _, file) in enumerate(looping.SITES):
         if (file, node.lineno) not in compiled and not keys.isdisjoint(_lines_of(node, file)):
             reason = looping.REASONS.get(number) or why_not_yet(number)
