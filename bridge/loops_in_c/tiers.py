@@ -107,7 +107,7 @@ class Part(Progress):
 
 
 def why_not_yet(number: int) -> str:
-    """Why a loop has not run in C which nothing prevents from it."""
+    """Why a loop that has not been refused has not run in C so far."""
     heat = _heats.get(number)
     if heat is None or heat.seconds < HOT:
         return f"it has taken less than {1e3 * HOT:.0f} ms so far"

@@ -37,8 +37,8 @@ from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 Walk = Callable[[Any, list[Entry], int], int]
 """Walks a log back from the entry of a number. Returns the number of the first entry that is left; -1 at the end."""
 
-OBSERVER: ContextVar[Callable[[Any, Walk | None], Walk] | None] = ContextVar("bridge.observer", default=None)
-"""Called with an outermost context and its walk when a backward pass begins. Returns the walk to use instead."""
+OBSERVER: ContextVar[Callable[[Any, Walk | None], Walk | None] | None] = ContextVar("bridge.observer", default=None)
+"""Called with an outermost context and its walk in C when a backward pass begins. Returns the walk to use instead."""
 
 
 class Context(Gradients, Lean):

@@ -16,6 +16,7 @@ import pytest
 
 import bridge
 from bridge.errors import ArgumentError, CotangentError, RefusedError
+from bridge.in_c import pure
 from bridge.loops_in_c import tiers
 from bridge.proof.report.profile import Line, Profile
 from bridge.rewind.bounded_log import ENTRY
@@ -363,3 +364,33 @@ def test_the_thread_that_calls_is_measured() -> None:
     thread.start()
     thread.join()
     assert found[0].heaviest[0].source == "time.sleep(0.05)"
+
+
+def test_gradients_of_other_threads_are_not_measured() -> None:
+    def program(x: Any) -> Any:
+        found: list[Any] = []
+        token = OBSERVER.get()
+
+        def work() -> None:
+            OBSERVER.set(token)
+            found.append(bridge.grad(lambda y: np.sum(y * y))(np.ones(3)))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return np.sum(x) * found[0][0]
+
+    report = bridge.profile(program, warmup=0)(np.ones(2))
+    np.testing.assert_array_equal(report.gradient, [2.0, 2.0])
+    assert all("y * y" not in one.source for one in report.lines if one.backward)
+    check_sums(report)
+
+
+def test_without_the_part_in_c() -> None:
+    with pure():
+        report = bridge.profile(descends, loops="python", warmup=0)(np.ones(5), 3)
+    value, gradient = bridge.value_and_grad(descends, loops="python")(np.ones(5), 3)
+    assert report.value == value
+    np.testing.assert_array_equal(report.gradient, gradient)
+    assert at(report, "x[1:] -=").backward > 0.0
+    check_sums(report)

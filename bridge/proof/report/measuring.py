@@ -59,6 +59,7 @@ class Measurement:
         self.count = 0
         self.log: dict[Frame, tuple[int, int]] = {}
         self.loops: list[LoopEntry] = []
+        self._thread = get_ident()
         self._is_forward = False
         self._forward = 0.0
         self._pulled: Stack = ()
@@ -86,9 +87,9 @@ class Measurement:
 
     @contextmanager
     def _sampling(self) -> Iterator[None]:
-        """Inside, another thread looks at the stack of this one."""
+        """Inside, another thread samples the stack of this one."""
         done, before = Event(), sys.getswitchinterval()
-        thread = Thread(target=self._sample, args=(done, get_ident()), name="bridge.profile", daemon=True)
+        thread = Thread(target=self._sample, args=(done,), name="bridge.profile", daemon=True)
         thread.start()
         try:
             sys.setswitchinterval(min(before, _SWITCH))
@@ -98,10 +99,10 @@ class Measurement:
             thread.join()
             sys.setswitchinterval(before)
 
-    def _sample(self, done: Event, ident: int) -> None:
+    def _sample(self, done: Event) -> None:
         last = perf_counter()
         while not done.wait(PERIOD):
-            now, stack = perf_counter(), _stack_of(sys._current_frames().get(ident))
+            now, stack = perf_counter(), _stack_of(sys._current_frames().get(self._thread))
             if self._is_forward:
                 # Code that holds the interpreter's lock delays the sample: it gets the time since the last one.
                 self._spans.append((max(last, self._last), now, stack))
@@ -145,8 +146,10 @@ class Measurement:
         self.stacks["backward", self._pulled] += now - self._last
         self._pulled, self._last = pulled, now
 
-    def _observe(self, context: Context, walk: Walk | None) -> Walk:
+    def _observe(self, context: Context, walk: Walk | None) -> Walk | None:
         """A walk through the log that is timed; it calls `walk` for runs of entries of one line."""
+        if get_ident() != self._thread:
+            return walk
         outer, log = self._pulled, context.log
         if self._is_forward:
             self._end_forward()
