@@ -183,6 +183,24 @@ def test_stops_and_callbacks_of_a_loop_in_c() -> None:
     assert inside.operations > 0
 
 
+@needs_compiler
+@pytest.mark.usefixtures("compiled_at_once")
+def test_a_stop_in_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a_stop_of_the_profile_test"
+    (tmp_path / f"{name}.py").write_text("def helper(k):\n    if k == 5:\n        print(end='')\n    return k\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module: Any = __import__(name)
+
+    def program(x: Any) -> Any:
+        total = 0.0
+        for k in range(9):
+            total += x[0] * module.helper(k)
+        return total
+
+    report = bridge.profile(program, loops="c")(np.ones(1))
+    assert at(report, "for k in range(9)").reason.endswith(f"{name}.py:3: a call for its effect")
+
+
 def test_recursion_and_a_program_without_operations() -> None:
     def power(x: Any, n: int) -> Any:
         return x if n == 0 else x * power(x, n - 1)

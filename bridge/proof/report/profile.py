@@ -296,7 +296,10 @@ def _reasons(measured: Measurement, keys: set[Key]) -> dict[Key, str]:
             reason = looping.REASONS.get(number) or why_not_yet(number)
             found[file, node.lineno] = reason.replace(f"{file}:", "line ")
     for (file, line), entry in in_c.items():
-        stops = [f"Python runs line {at}: {reason}" for reason, at, _ in entry.site.stops.values()]
+        stops = [
+            f"Python runs {'line ' if (other or file) == file else place(other) + ':'}{at}: {reason}"
+            for reason, at, other in entry.site.stops.values()
+        ]
         found |= {(file, line): "; ".join(stops)} if stops else {}
         codes = [one.function.__code__ for one in entry.run.library.program.callbacks]
         found |= {key: _CALLBACK for one in codes if (key := (one.co_filename, one.co_firstlineno)) in keys}
