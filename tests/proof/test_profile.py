@@ -18,13 +18,21 @@ import bridge
 from bridge.errors import ArgumentError, CotangentError, RefusedError
 from bridge.in_c import pure
 from bridge.loops_in_c import tiers
+from bridge.loops_in_c.functions import DERIVED
 from bridge.proof.report.profile import Line, Profile
 from bridge.rewind.bounded_log import ENTRY
 from bridge.rewind.context import OBSERVER
+from bridge.rulebook import book
 
 needs_compiler = pytest.mark.skipif(
     not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: cc, gcc or clang"
 )
+
+
+@pytest.fixture(autouse=True)
+def without_rules_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that other tests register would leave loops to Python."""
+    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
 
 
 def at(report: Profile, source: str) -> Line:
