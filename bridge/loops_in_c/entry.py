@@ -26,8 +26,8 @@ class LoopEntry(Entry):
     """A loop that ran in C."""
 
     __slots__ = (
-        "activated", "appended", "args", "arrays", "context", "copies", "done", "has_stopped", "interval", "left", "names",
-        "out", "plain", "run", "schedule", "shown", "site", "size", "windows",
+        "activated", "appended", "args", "arrays", "context", "copies", "done", "has_stopped", "interval", "left",
+        "names", "out", "plain", "run", "schedule", "shown", "site", "size", "windows",
     )  # fmt: skip
 
     overwrites = replays = True

@@ -215,7 +215,6 @@ def _kept(entry: Entry) -> Iterator[tuple[int, int]]:
         values += [part.saved for part in entry.overwritten()]
     if isinstance(entry, LoopEntry):
         yield id(entry.run), entry.run.nbytes
-        values += entry.ended.values()
         for record in () if entry.run.callbacks is None else entry.run.callbacks.records:
             for inner in record.entries:
                 yield from _kept(inner)
