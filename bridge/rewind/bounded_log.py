@@ -135,7 +135,8 @@ class BoundedLog(list[Entry]):
 
     def _make_room(self) -> None:
         """Send away the arrays that were not needed for longest, where memory is short; not those of the last entry."""
-        amount = max(0, self.amount - self.reserved)
+        # A quarter is for gradients, operands of pulls, and what else nobody counts.
+        amount = max(0, self.amount - self.amount // 4 - self.small - self.reserved)
         if self.present - self.pinned <= amount:
             return
         needed = {id(owner_of(value)) for _, value in _slots(self.last)} if self.last is not None else set()
