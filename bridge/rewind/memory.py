@@ -19,6 +19,10 @@ class HasBlank(Protocol):
         """A Buffer of zeros."""
 
 
+_OF_BLAS = 10_000
+"""Elements from which on a sum of squares may run in several threads."""
+
+
 class Home:
     """Where a program runs: on NumPy arrays, or abstractly, while it is being compiled.
 
@@ -119,8 +123,10 @@ class Home:
     def has_nan(self, value: Any) -> bool:
         """Whether a gradient holds a NaN, or must be taken to hold one."""
         flat = np.ravel(grounded(value), order="K")
-        # A sum of squares: one pass without a warning, NaN where an element is.
-        return bool(np.isnan(np.vdot(flat, flat))) and bool(np.any(np.isnan(flat)))
+        # One pass without a warning. From some size on BLAS would start threads, which wait for each other on a busy
+        # machine.
+        found = np.vdot(flat, flat) if flat.size < _OF_BLAS else np.maximum.reduce(flat)
+        return bool(np.isnan(found)) and bool(np.any(np.isnan(flat)))
 
     def scratch(self, context: HasBlank, shape: tuple[int, ...], dtype: Any) -> Any:
         """Zeros for a pull to write into."""
