@@ -9,7 +9,6 @@ pass, and mutation is an ordinary operation.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import partial
 from operator import setitem
 from typing import Any, Self
@@ -21,6 +20,7 @@ from bridge.errors import ArgumentError, BridgeError
 from bridge.in_c import walker, watch
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
+from bridge.rewind.diagnosis import OBSERVER
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
@@ -33,12 +33,6 @@ from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
-
-Walk = Callable[[Any, list[Entry], int], int]
-"""Walks a log back from the entry of a number. Returns the number of the first entry that is left; -1 at the end."""
-
-OBSERVER: ContextVar[Callable[[Any, Walk | None], Walk | None] | None] = ContextVar("bridge.observer", default=None)
-"""Called with an outermost context and its walk in C when a backward pass begins. Returns the walk to use instead."""
 
 
 class Context(Gradients, Lean):

@@ -11,6 +11,7 @@ import numpy as np
 from bridge.errors import ArgumentError, ContextError, CotangentError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import conforming
+from bridge.rewind.diagnosis import Diagnosis
 from bridge.rewind.lifetime import Lifetime
 from bridge.rewind.places import Place
 from bridge.rewind.roots import Root
@@ -80,7 +81,11 @@ class Gradients(Lifetime):
             if self.zeros == "strong" and any(map(strong_zeros.has_nan, gradients)):
                 self.play_forward()
                 present = strong_zeros.find(self, seeds, exists)
-                gradients = self._sweep(seeds, wanted, present, once)
+                diagnosis = Diagnosis()
+                with diagnosis.observing():
+                    gradients = self._sweep(seeds, wanted, present, once)
+                if self.outer is None and not self.home.is_abstract:
+                    diagnosis.warn_of_nan(gradients)
             if once:
                 self.finally_shown = [(one.memory, before) for one, before in self._shown if one.is_held]
                 self.handed_out = {}

@@ -10,6 +10,7 @@ from bridge.errors import ArgumentError, with_article
 from bridge.options import Engine, IndexMode, Loops, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.context import Context
+from bridge.rewind.diagnosis import Diagnosis
 from bridge.rewind.lifetime import collecting_rarely
 from bridge.source import looping
 from bridge.source.programs import program, returned
@@ -33,6 +34,7 @@ def value_and_grad(
     source: bool | None = None,
     memory: str | int | None = None,
     loops: Loops | None = None,
+    debug: bool = False,
 ) -> Callable[P, tuple[Any, Any]]: ...
 @overload
 def value_and_grad(**options: Unpack[GradOptions]) -> Callable[[Callable[P, Any]], Callable[P, tuple[Any, Any]]]: ...
@@ -48,6 +50,7 @@ def value_and_grad(
     source: bool | None = None,
     memory: str | int | None = None,
     loops: Loops | None = None,
+    debug: bool = False,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that returns `f(*args)` and its gradient.
 
@@ -76,6 +79,9 @@ def value_and_grad(
     loops : "auto": loops over numbers and slices that take long run in C, once a compiler has made code of them in the
         background. "c": from the beginning, and `RefusedError` says what does not fit. "python": never. None: what the
         environment variable BRIDGE_LOOPS says, else "auto" (docs/loops.md).
+    debug : whether the backward pass is watched, operation by operation, which is slow: a `BridgeWarning` reports how
+        much it amplifies cotangents, if that is 1e8 times or more, and which line contributes most. Engines "eager",
+        "native", "jax" and "julia". A NaN in a gradient is reported without it.
 
     Returns
     -------
@@ -88,6 +94,7 @@ def value_and_grad(
     """
     looping.check(loops, engine, source)
     compiler = registry.compiler(engine, index_mode, memory)
+    _check(debug, engine)
     if compiler is not None:
         return compiler.compiled(value_and_grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
     direct = shortcut(f, "value_and_grad")
@@ -117,8 +124,15 @@ def value_and_grad(
         with strong_zeros.inner_sweeps_mend():
             return differentiated(*args, **kwargs)
 
-    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops
-    return renamed(Transformed.of(differentiated, value_and_grad, f, *options))
+    def watched(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        diagnosis = Diagnosis()
+        with diagnosis.observing():
+            found = differentiated(*args, **kwargs)
+        diagnosis.warn_of_growth()
+        return found
+
+    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops, debug
+    return renamed(Transformed.of(watched if debug else differentiated, value_and_grad, f, *options))
 
 
 @overload
@@ -133,6 +147,7 @@ def grad(
     source: bool | None = None,
     memory: str | int | None = None,
     loops: Loops | None = None,
+    debug: bool = False,
 ) -> Callable[P, Any]: ...
 @overload
 def grad(**options: Unpack[GradOptions]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
@@ -148,6 +163,7 @@ def grad(
     source: bool | None = None,
     memory: str | int | None = None,
     loops: Loops | None = None,
+    debug: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `f`.
 
@@ -157,7 +173,7 @@ def grad(
         returned waits for it: `@bridge.grad(argnums=1)`.
     argnums : position or name, or a tuple of these, of the arguments to differentiate.
     has_aux : `f` returns `(number, anything)`, and the gradient comes with the second: `(gradient, aux)`.
-    engine, zeros, allow_int, index_mode, source, memory, loops : as in `value_and_grad`, which says more.
+    engine, zeros, allow_int, index_mode, source, memory, loops, debug : as in `value_and_grad`, which says more.
 
     Returns
     -------
@@ -171,16 +187,17 @@ def grad(
     EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
     looping.check(loops, engine, source)
+    _check(debug, engine)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
-    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops)
+    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops, debug)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
 
-    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops
+    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops, debug
     return renamed(Transformed.of(gradient, grad, f, *options))
 
 
@@ -218,3 +235,10 @@ def renamed(made: Transformed) -> Transformed:
     made.__name__ = made.__qualname__ = f"{transform}({name})"
     made.__doc__ = f"{transform} of {name}.\n\n{getattr(f, '__doc__', None) or ''}"
     return made
+
+
+def _check(debug: bool, engine: Engine) -> None:
+    if debug and engine in ("auto", "xla"):
+        raise ArgumentError(
+            f"debug=True with engine={engine!r}, whose backward pass is compiled", remedy='use engine="native"'
+        )

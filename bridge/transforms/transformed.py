@@ -32,6 +32,7 @@ class GradOptions(Options, total=False):
     zeros: Zeros
     allow_int: bool
     loops: Loops | None
+    debug: bool
 
 
 class BatchOptions(TypedDict, total=False):

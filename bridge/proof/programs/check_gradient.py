@@ -16,6 +16,7 @@ from bridge.proof.numerics.tolerances import alike, check_tolerances, same_bits
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
+from bridge.rewind.diagnosis import Diagnosis
 from bridge.source.looping import steady
 from bridge.transforms.chosen import Argnums
 from bridge.transforms.grad import value_and_grad
@@ -122,7 +123,11 @@ def _prove_deterministic(subject: Subject, result: Any, report: CheckReport) -> 
 
 def _prove_call(subject: Subject, report: CheckReport) -> list[Any]:
     """Differentiate; prove all that does not need a reference. Returns the gradient's leaves."""
-    value, found = _gradient_of(subject)
+    diagnosis = Diagnosis()
+    with diagnosis.observing():
+        value, found = _gradient_of(subject)
+    if diagnosis.growth:
+        report.note(diagnosis.growth)
     plain = subject.measured()[0]
     if not same_bits(np.asarray(plain), np.asarray(value, np.asarray(plain).dtype)):
         report.failed(

@@ -17,7 +17,8 @@ import numpy as np
 from bridge.code_position import is_internal, line_of
 from bridge.loops_in_c.entry import LoopEntry
 from bridge.rewind.bounded_log import ENTRY
-from bridge.rewind.context import OBSERVER, Context, Walk
+from bridge.rewind.context import Context
+from bridge.rewind.diagnosis import OBSERVER, Walk
 from bridge.rewind.log import Entry
 from bridge.rewind.memory import grounded, owner
 from bridge.rewind.spilled import Away
