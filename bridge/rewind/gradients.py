@@ -84,7 +84,8 @@ class Gradients(Lifetime):
                 diagnosis = Diagnosis()
                 with diagnosis.observing():
                     gradients = self._sweep(seeds, wanted, present, once)
-                if self.outer is None and not self.home.is_abstract:
+                is_final = self.outer is None and not strong_zeros.may_be_born_inside(self, gradients)
+                if is_final and not self.home.is_abstract:
                     diagnosis.warn_of_nan(gradients)
             if once:
                 self.finally_shown = [(one.memory, before) for one, before in self._shown if one.is_held]

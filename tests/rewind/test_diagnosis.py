@@ -71,6 +71,15 @@ def test_gradients_without_a_nan_are_not_reported(zeros: Any) -> None:
         np.testing.assert_array_equal(bridge.grad(program)(np.array([0.0, 4.0])), [0.0, 0.25])
 
 
+def test_nans_that_an_inner_gradient_removes_are_not_reported() -> None:
+    def program(x: Any) -> Any:
+        return np.sum(bridge.grad(lambda y: np.sum(np.where(y > 0.0, np.abs(y) ** 1.5, 0.0)))(x))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(bridge.grad(program)(np.array([0.0, 4.0])), [0.0, 0.375])
+
+
 def unstable(u: Any, steps: int = 60, rate: float = 2.0) -> Any:
     u = u.copy()
     for _ in range(steps):
