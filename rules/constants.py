@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, Facts, nondifferentiable, refused
+from bridge.extend import Case, Facts, nondifferentiable
 
 COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
@@ -36,27 +36,21 @@ LAYOUT = (np.may_share_memory, np.shares_memory, np.einsum_path)
 
 IN_OTHER_WORDS = (np.array2string, np.array_repr, np.array_str, np.min_scalar_type)
 
+FILES = (np.save, np.savez, np.savez_compressed, np.savetxt)
+"""They write the values, as `print` does."""
+
 nondifferentiable(*TESTS, *LOGIC, *BITS_AND_INTEGERS, *POSITIONS, np.spacing)
 nondifferentiable(np.round, np.around, facts=Facts(static=("decimals",)))
 nondifferentiable(np.unpackbits, facts=Facts(static=("count",)))
 nondifferentiable(*COMPARISONS, *STEPS, facts=Facts(jumps=True))
 nondifferentiable(*TYPES, facts=Facts(describes="types"))
 nondifferentiable(*LAYOUT, facts=Facts(describes="layout"))
-nondifferentiable(*IN_OTHER_WORDS, facts=Facts(describes="values"))
+nondifferentiable(*IN_OTHER_WORDS, *FILES, facts=Facts(describes="values"))
 nondifferentiable(np.isclose, facts=Facts(jumps=True, promotes=("a", "b")))
 nondifferentiable(np.allclose, facts=Facts(promotes=("a", "b")))
 nondifferentiable(np.array_equal, np.array_equiv, facts=Facts(promotes=("a1", "a2")))
 nondifferentiable(np.isin, facts=Facts(promotes=("element", "test_elements")))
 nondifferentiable(np.ravel_multi_index, facts=Facts(static=("dims",)))
-
-refused(
-    "it writes the values to a file, where they leave tracking; save what the transform returns, "
-    "or take the values out on purpose with bridge.detach",
-    np.save,
-    np.savez,
-    np.savez_compressed,
-    np.savetxt,
-)
 
 
 def cases() -> Iterator[Case]:

@@ -109,6 +109,8 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write the main diagonal."""
+    if isinstance(val, (list, tuple)) and creation.tracked_inside(val):
+        val = creation.array(val, copy=None)
     a = _must_be_tracked(a, val, np.fill_diagonal)
     _let_numpy_refuse(lambda one, values: np.fill_diagonal(one[None], values), a, val)
     sample = np.zeros(a.shape, bool)

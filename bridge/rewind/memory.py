@@ -178,6 +178,9 @@ class ArrayMemory:
         return view
 
     def swap(self, array: Any, key: Any, saved: Any) -> Any:
+        if not array.flags.writeable:
+            # The program has made it read-only since it wrote it.
+            return self.swap(np.asarray(_Writable(array)), key, saved)
         current = array[key]
         if type(current) is not np.ndarray:
             array[key] = saved
@@ -223,6 +226,15 @@ def _swap_by_blocks(array: np.ndarray, saved: np.ndarray) -> np.ndarray:
         array[start : start + rows] = saved[start : start + rows]
         saved[start : start + rows] = piece
     return saved
+
+
+class _Writable:
+    """The memory of a read-only array, as memory that may be written."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
 
 class _Window:

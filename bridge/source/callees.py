@@ -10,7 +10,7 @@ import functools
 import sys
 from abc import ABCMeta
 from collections.abc import Callable
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 from weakref import WeakSet
 
@@ -98,7 +98,7 @@ def _called_for(callee: Any) -> Any:
         return found
     if kind is type or kind is ABCMeta:
         return _of_class(callee)
-    if kind is BuiltinFunctionType:
+    if kind is BuiltinFunctionType or kind is MethodWrapperType:
         return _of_builtin(callee)
     return _of_object(callee)
 

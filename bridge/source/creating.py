@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import is_abstract
-from bridge.source import lending
+from bridge.source import callees, lending
 from bridge.source.callees import SPECIAL
 from bridge.source.keeping import any_tracked, holds_tracked
 
@@ -31,6 +32,7 @@ _CREATORS = (
 )  # fmt: skip
 _CONVERTERS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")
 _SHOWING_SOME = (np.fill_diagonal, np.interp, np.nan_to_num, np.pad, np.repeat, np.roll, np.take)
+_PLAIN_SEQUENCES = frozenset({list, tuple, str, bytes, bytearray, memoryview, range})
 _JOIN = ("concatenate", "concat", "stack", "vstack", "hstack", "dstack", "column_stack")
 
 
@@ -60,6 +62,7 @@ def _converter(plain: Callable[..., Any], tracked: Callable[..., Any]) -> Callab
         context = current_context()
         if context is None:
             return plain(x, *args, **kwargs)
+        x = _converted(x)
         if lending.COUNT.number:
             x = _with_lent(x)
         if context.home.is_abstract or creation.tracked_inside(x):
@@ -67,6 +70,28 @@ def _converter(plain: Callable[..., Any], tracked: Callable[..., Any]) -> Callab
         return plain(x, *args, **kwargs)
 
     return convert
+
+
+def _converted(x: Any) -> Any:
+    """What an object of the program's converts itself into, and a list of what is in another sequence."""
+    method = getattr(type(x), "__array__", None)
+    if type(method) is FunctionType:
+        called = callees.of(method)
+        return x if called is method else called(x)
+    is_listed = isinstance(x, Sequence) and type(x) not in _PLAIN_SEQUENCES
+    return list(x) if is_listed and any_tracked(x, {}) else x
+
+
+def _require(a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) -> Any:
+    """`np.require`, of tracked values."""
+    if not creation.tracked_inside(a) or kwargs:
+        return np.require(a, dtype, requirements, **kwargs)
+    names = {requirements} if isinstance(requirements, str) else set(requirements or ())
+    # NumPy's own errors, of what is not asked for together or is not known.
+    np.require(0.0, requirements=requirements)
+    wanted = {one.upper()[0] for one in names}
+    made = tracked_numpy.asarray(a, dtype, order="F" if "F" in wanted else "C" if "C" in wanted else "K")
+    return made.copy() if "O" in wanted and made.place.root is not made.place else made
 
 
 def _with_lent(x: Any) -> Any:
@@ -192,6 +217,7 @@ SPECIAL.update({kind: _integer_type(kind) for kind in {np.dtype(code).type for c
 SPECIAL.update({getattr(np, name): _joining(getattr(np, name)) for name in _JOIN})
 SPECIAL.update(
     {
+        np.require: _require,
         np.append: _joining(np.append, 0, 1),
         np.ndarray: _new_array,
         np.fromiter: _fromiter,

@@ -16,6 +16,7 @@ from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.values import describes, is_abstract, known
 from bridge.source import targets
 from bridge.source.callees import METHODS, SPECIAL
+from bridge.source.creating import tracked_array
 from bridge.source.keeping import any_tracked
 from bridge.source.targets import own
 from bridge.source.texts import reads_text
@@ -99,6 +100,22 @@ def _touching(plain: Callable[..., Any]) -> Callable[..., Any]:
         return plain(*first, *args[1:], **kwargs)
 
     return call
+
+
+def _of_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of ufuncs. NumPy's dispatch does not find tracked values in lists."""
+
+    def call(ufunc: np.ufunc, *args: Any, **kwargs: Any) -> Any:
+        given = [tracked_array(one) if type(one) in (list, tuple) and any_tracked(one, {}) else one for one in args]
+        return plain(ufunc, *given, **kwargs)
+
+    return call
+
+
+def _set_item(array: np.ndarray, key: Any, value: Any) -> None:
+    """`array.__setitem__(key, value)`."""
+    target: Any = targets.own(array, value)
+    target[key] = value
 
 
 def _draw(name: str) -> Callable[..., Any]:
@@ -185,7 +202,10 @@ def _set_flags(array: Any, *args: Any, **kwargs: Any) -> None:
 METHODS.update({(kind, name): _changing(kind, name) for kind, names in _CHANGE.items() for name in names})
 METHODS.update({(np.ndarray, name): _method(name) for name in _BY_FUNCTION})
 METHODS.update({(np.ndarray, name): _touching(getattr(np.ndarray, name)) for name in ("sort", "partition", "resize")})
-METHODS[np.ufunc, "at"] = _touching(np.ufunc.at)
+METHODS[np.ufunc, "at"] = _of_lists(_touching(np.ufunc.at))
+METHODS.update({(np.ufunc, name): _of_lists(getattr(np.ufunc, name)) for name in ("reduce", "accumulate", "reduceat")})
+METHODS[np.ufunc, "outer"] = _of_lists(np.ufunc.outer)
+METHODS[np.ndarray, "__setitem__"] = _set_item
 METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put, (np.ndarray, "setflags"): _set_flags})
 METHODS[np.ndarray, "astype"] = _cast
 METHODS.update({

@@ -182,11 +182,13 @@ def tables(x):
 def saving(x):
     out = io.StringIO()
     np.savetxt(out, np.outer(x, x), fmt="%.3f", header="field")
+    np.save(io.BytesIO(), 2 * x)
+    np.savez(io.BytesIO(), x, y=x**2)
     return np.sum(x)
 
 
 program("tables printed", lambda: tables, X)
-program("a table saved", lambda: saving, X, expected="RefusedError: np.savetxt")
+program("a table saved", lambda: saving, X)
 
 
 def careful(x, verbose=False, dtype=np.float64):

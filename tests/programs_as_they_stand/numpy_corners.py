@@ -1,5 +1,6 @@
 """Less common ways to make, fill and read arrays that are nevertheless in everybody's code."""
 
+import collections
 import copy
 
 import numpy
@@ -241,3 +242,86 @@ def ufunc_methods(x):
 
 
 program("methods of ufuncs, out= and where=", lambda: ufunc_methods, X, step=1e-3)
+
+
+def in_lists(x):
+    largest = np.maximum.reduce([x, x**2])
+    falling = np.minimum.accumulate([x, 2.0 - x])
+    sums = np.add.reduceat([x[0], x[1], x[2]], [0, 1])
+    a = np.zeros(4)
+    np.add.at(a, [0, 0, 3], [x[0], x[1] * 2, x[2]])
+    square = np.zeros((2, 2))
+    np.fill_diagonal(square, [x[3], x[4]])
+    return np.sum(largest) + np.sum(falling[1] * x) + sums[0] * sums[1] + np.sum(a**2) + np.sum(square**3)
+
+
+program("tracked numbers in lists, as operands of ufuncs", lambda: in_lists, X)
+
+
+def set_item(x):
+    a = np.zeros((2, 2))
+    a.__setitem__((0, 1), x[0] ** 2)
+    a.__setitem__(slice(None), a * x[1] + 1.0)
+    return np.sum(a**2)
+
+
+program("__setitem__ called as a method", lambda: set_item, X)
+
+
+def read_only(x):
+    a = np.zeros(4)
+    half = a[1:3]
+    half[:] = x[:2]
+    a[0] = x[2]
+    a.flags.writeable = False
+    half.flags.writeable = False
+    return np.sum(a**2) + half[0] * (not a.flags.writeable)
+
+
+program("arrays made read-only after a write", lambda: read_only, X)
+
+
+class Lazy:
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.parts, dtype=dtype)
+
+    def __mul__(self, factor):
+        return Lazy([factor * part for part in self.parts])
+
+    @property
+    def value(self):
+        return np.asarray(self)
+
+
+def converted(x):
+    lazy = Lazy([x[0], 2 * x[1]]) * 3.0
+    constant = np.asarray(Lazy([1.0, 2.0]))
+    return np.sum(lazy.value**2) + np.sum(constant) * x[2]
+
+
+program("classes with __array__", lambda: converted, X)
+
+
+def sequences(x):
+    window = collections.deque(maxlen=3)
+    for value in x:
+        window.append(value * value)
+    listed = collections.UserList([x[0], 3 * x[1]])
+    return np.array(window).sum() + np.mean(np.asarray(listed) ** 2)
+
+
+program("deques and lists of users' as arrays", lambda: sequences, X)
+
+
+def required(x):
+    square = np.require(x[:4].reshape(2, 2) * 2, float, ["F", "W"])
+    square[0, 1] *= x[4]
+    same = np.require(x, requirements="C")
+    same[0] = x[1] * 5
+    return np.sum(square**2) + np.sum(x) + float(square.flags.f_contiguous)
+
+
+program("np.require", lambda: required, X)
