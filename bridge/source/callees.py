@@ -98,7 +98,7 @@ def _called_for(callee: Any) -> Any:
         return found
     if kind is type or kind is ABCMeta:
         return _of_class(callee)
-    if kind is BuiltinFunctionType or kind is MethodWrapperType:
+    if kind is BuiltinFunctionType or (kind is MethodWrapperType and type(callee.__self__) is np.ndarray):
         return _of_builtin(callee)
     return _of_object(callee)
 
