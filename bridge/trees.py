@@ -17,6 +17,9 @@ __all__ = ["NAMESPACE", "Mismatch", "containers_of", "key_orders", "leaves_along
 _CLOSED = set(PLAIN)
 """Types of leaves that are known to be no objects to take apart; what is met of `_ALWAYS_CLOSED` is added."""
 _ALWAYS_CLOSED = frozenset({"bridge", "numpy", "scipy", "jaxlib"})
+_LEAVES = set(PLAIN)
+"""Types of which every object is a leaf, whatever is registered with optree: this package's are added when met."""
+_LEAF: Any = optree.tree_structure(0, none_is_leaf=True, namespace=NAMESPACE)
 
 
 def leaves_of(tree: Any) -> tuple[list[Any], Any]:
@@ -25,13 +28,18 @@ def leaves_of(tree: Any) -> tuple[list[Any], Any]:
     Objects of the user's classes are taken apart if they hold numbers or arrays (`bridge.objects.anatomy`): each of
     their attributes is a leaf, or a container or an object again.
     """
+    if type(tree) in _LEAVES:
+        return [tree], _LEAF
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
     if _CLOSED.issuperset(map(type, leaves)):
         return leaves, structure
     for kind in set(map(type, leaves)).difference(_CLOSED):
         in_c = not is_made_at_run_time(kind) and anatomy(kind) is None
-        if in_c or kind.__module__.partition(".")[0] in _ALWAYS_CLOSED:
+        library = kind.__module__.partition(".")[0]
+        if in_c or library in _ALWAYS_CLOSED:
             _CLOSED.add(kind)
+        if library == "bridge":
+            _LEAVES.add(kind)
     return (leaves, structure) if _CLOSED.issuperset(map(type, leaves)) else opened(leaves, structure)
 
 
@@ -58,7 +66,7 @@ def _orders(tree: Any) -> Iterator[tuple[Any, ...]]:
 
 def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
     """Containers and objects of `structure` around `leaves`; constructors of the user's objects do not run."""
-    return structure.unflatten(leaves)
+    return leaves[0] if structure is _LEAF else structure.unflatten(leaves)
 
 
 def shown(structure: Any) -> str:

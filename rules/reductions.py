@@ -7,12 +7,16 @@ over the other elements without dividing, so that zeros in the data are no speci
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from bridge.extend import Case, Facts, composed, conj, nondifferentiable, rule, sum_to_shape
 from bridge.rules.contractions import as_operand
+
+
+_SMALL = 1 << 10
 
 
 def _kept(ct, a, axis, keepdims):
@@ -28,7 +32,11 @@ def _real_if(operand, cotangent):
 def _fitted(cotangent, a):
     """A cotangent of `a`, broadcast to its shape."""
     cotangent = _real_if(a, cotangent)
-    return cotangent if cotangent.shape == a.shape else np.broadcast_to(cotangent, a.shape)
+    if cotangent.shape == a.shape:
+        return cotangent
+    # A small array is made sooner than a view.
+    small = isinstance(cotangent, np.generic) and math.prod(a.shape) < _SMALL
+    return np.full(a.shape, cotangent) if small else np.broadcast_to(cotangent, a.shape)
 
 
 def _masked(value, where):

@@ -27,6 +27,9 @@ from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded, recorded_at
 from bridge.rewind.values import is_abstract, is_abstract_mask, known, needs_value
 
 
+_DOUBLE = np.dtype(float)
+
+
 class Scalar(Tracked):
     """A tracked number: immutable, a copy of what it was read from."""
 
@@ -83,7 +86,8 @@ class WeakScalar(Scalar):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.result_type(grounded(self.value))
+        number = grounded(self.value)
+        return _DOUBLE if type(number) is float else np.result_type(number)
 
     @property
     def item(self) -> Any:

@@ -16,7 +16,7 @@ def outputs_by_name(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call with `out` and `overwrite_input`, which NumPy writes into, among the keywords."""
-    if not _is_numpys(function):
+    if len(args) < 2 or not _is_numpys(function):  # the first argument is never an output
         return args, kwargs
     names = parameters_of(function)
     first = next((k for k, name in enumerate(names) if name in ("out", "overwrite_input")), len(args))
@@ -69,11 +69,14 @@ def _is_numpys(function: Any) -> bool:
     return (getattr(function, "__module__", None) or "").startswith("numpy")
 
 
+_LISTS = frozenset({list, tuple})
+
+
 def lists_as_arrays(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call in which lists of tracked values are arrays, unless they are sequences of arrays."""
-    if not _is_numpys(function):
+    if _LISTS.isdisjoint(map(type, (*args, *kwargs.values()))) or not _is_numpys(function):
         return args, kwargs
     facts = facts_of(function)
     if not facts.sequences and not facts.nested:

@@ -26,7 +26,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import note_texts
 from bridge.rewind.interpreter import ARRAYS, Call
-from bridge.rewind.memory import grounded, holds_arrays
+from bridge.rewind.memory import grounded, holds_arrays, numpy_number
 from bridge.rewind.snapshots import constant, copy_of_list
 from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rewind.values import is_abstract, settled
@@ -51,7 +51,7 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     if ufunc in ZERO_PULL:
         return context.result(Call(ufunc, None, (own,), inputs), value)
     if type(own) in (float, complex):
-        own = np.result_type(own).type(own)
+        own = numpy_number(own)
     rule = RULES.get(ufunc) or rule_for(ufunc, context)
     if place.active and context.lean:
         plan = rule.plans[4]

@@ -26,7 +26,7 @@ from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, CURRENT, EVENTS, Call, Listener, current_context
 from bridge.rewind.interrupted import has_written
-from bridge.rewind.lean import Lean
+from bridge.rewind.lean import FLOATS, Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
 from bridge.rewind.ownership import Standing, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
@@ -87,7 +87,7 @@ class Context(Gradients, Lean):
         cls._is_ordinary = all(getattr(cls, event) is getattr(Context, event) for event in EVENTS)
 
     def __enter__(self) -> Self:
-        if is_bounded(self.log) and current_context() is not None:
+        if type(self.log) is not list and is_bounded(self.log) and current_context() is not None:
             raise ArgumentError(
                 "memory= of a differentiation inside another one, which keeps what the inner one does",
                 where=resolve(here()),
@@ -147,6 +147,9 @@ class Context(Gradients, Lean):
         if type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
             places = Root(self, value, True)
             out = ARRAYS.buffer(value, places)
+        elif type(value) in FLOATS:
+            places = Root(self, value, True)
+            out = ARRAYS.scalar(value, places)
         else:
             out = wrap(self, value, True)
             places = places_of(out)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.errors import CotangentError
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.memory import in_dtype
+from bridge.rewind.memory import in_dtype, numpy_number
 from bridge.rewind.values import Shaped
 
 
@@ -65,7 +65,7 @@ def numpy_numbers(args: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, 
     """Operands as a function's pull may ask them for shape and dtype: tracked Python numbers as NumPy's."""
     return tuple(
         [
-            np.result_type(x).type(x) if place is not None and type(x) in (float, complex) else x
+            numpy_number(x) if place is not None and type(x) in (float, complex) else x
             for x, place in zip(args, inputs, strict=True)
         ]
     )

@@ -21,7 +21,7 @@ from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call, current_context
 from bridge.rewind.interrupted import completed
 from bridge.rewind.log import placed
-from bridge.rewind.memory import in_dtype
+from bridge.rewind.memory import in_dtype, numpy_number
 from bridge.rewind.ownership import KeepsArguments, wrap
 from bridge.rewind.places import Place
 from bridge.rewind.roots import Root
@@ -211,7 +211,7 @@ def pushed(rule: Any, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
     if hasattr(rule, "pushed"):
         return rule.pushed(value, args, kwargs, tangents)
     if type(value) in (float, complex):
-        value = np.result_type(value).type(value)
+        value = numpy_number(value)
     real = not isinstance(value, (tuple, list)) and value.dtype.kind == "f"
     if rule.structure == "elementwise" and rule.per_argument is not None and real and _all_real(args):
         total: Any = None

@@ -116,7 +116,7 @@ class Gradients(Lifetime):
             )
 
     def _sweep(self, seeds: Seeds, wanted: Sequence[Any], present: Any, once: bool) -> list[Any]:
-        self.asked = {place.root: None for place in wanted if not place.root.entered}
+        self.asked = {root: None for place in wanted if not (root := place.root).entered}
         done = False
         try:
             self.rewind(seeds, present)

@@ -118,41 +118,57 @@ class Lifetime:
             self.thread = thread
             CURRENT.set(before)
 
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Run pulls one level out, and only in this context's thread."""
-        if get_ident() != self._maker:
+    def suspended(self) -> _Suspension:
+        """Inside, pulls run one level out, and only in this context's thread."""
+        return _Suspension(self)
+
+
+class _Suspension:
+    """Runs the backward pass of a context in the context around it, without NumPy's warnings."""
+
+    __slots__ = ("_before", "_context", "_errors")
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._errors = np.errstate(all="ignore")
+
+    def __enter__(self) -> None:
+        context = self._context
+        if get_ident() != context._maker:
             raise ContextError(
-                f"a gradient of a context of thread {self._maker} is asked in thread {get_ident()}",
+                f"a gradient of a context of thread {context._maker} is asked in thread {get_ident()}",
                 remedy="call the pull in the thread that ran the function",
             )
-        if self._sweeping:
+        if context._sweeping:
             raise ContextError("a gradient is asked of a context during its own backward pass")
-        before = CURRENT.get()
-        try:
-            self._sweeping = True
-            CURRENT.set(self.outer)
-            with np.errstate(all="ignore"):
-                yield
-        finally:
-            CURRENT.set(before)
-            self._sweeping = False
+        self._before = CURRENT.get()
+        CURRENT.set(context.outer)
+        self._errors.__enter__()
+        context._sweeping = True
+
+    def __exit__(self, *raised: object) -> None:
+        self._context._sweeping = False
+        CURRENT.set(self._before)
+        self._errors.__exit__(*raised)
 
 
 _RARELY = 1000
 """The threshold of the oldest generation while a log grows; those of the younger ones stay as they are."""
 
 
-class _Thresholds:
-    """The garbage collector's thresholds: restored when the last context that raised them has closed."""
+class _CollectingRarely:
+    """Inside, Python collects the oldest generation rarely: the objects of a growing log are all alive.
+
+    The garbage collector's thresholds are restored when the last context that raised them has closed, unless the
+    program has set other thresholds meanwhile.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._asking = 0
         self._before = self._set = gc.get_threshold()
 
-    def raise_(self) -> None:
-        """Collect the oldest generation rarely from here on."""
+    def __enter__(self) -> None:
         with self._lock:
             self._asking += 1
             if self._asking == 1:
@@ -160,25 +176,14 @@ class _Thresholds:
                 self._set = (*self._before[:2], max(self._before[2], _RARELY))
                 gc.set_threshold(*self._set)
 
-    def put_back(self) -> None:
-        """Collect it as before, unless the program has set other thresholds meanwhile."""
+    def __exit__(self, *raised: object) -> None:
         with self._lock:
             self._asking -= 1
             if self._asking == 0 and gc.get_threshold() == self._set:
                 gc.set_threshold(*self._before)
 
 
-_THRESHOLDS = _Thresholds()
-
-
-@contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """Inside, Python collects the oldest generation rarely: the objects of a growing log are all alive."""
-    _THRESHOLDS.raise_()
-    try:
-        yield
-    finally:
-        _THRESHOLDS.put_back()
+COLLECTING_RARELY = _CollectingRarely()
 
 
 def note_refusal(error: BridgeError) -> None:

@@ -122,11 +122,13 @@ class Home:
 
     def has_nan(self, value: Any) -> bool:
         """Whether a gradient holds a NaN, or must be taken to hold one."""
-        flat = np.ravel(grounded(value), order="K")
+        flat = grounded(value)
+        if flat.size >= _OF_BLAS or not flat.flags.c_contiguous:
+            flat = np.ravel(flat, order="K")
         # One pass without a warning. From some size on BLAS would start threads, which wait for each other on a busy
         # machine.
         found = np.vdot(flat, flat) if flat.size < _OF_BLAS else np.maximum.reduce(flat)
-        return bool(np.isnan(found)) and bool(np.any(np.isnan(flat)))
+        return bool(found != found) and bool(np.any(np.isnan(flat)))
 
     def scratch(self, context: HasBlank, shape: tuple[int, ...], dtype: Any) -> Any:
         """Zeros for a pull to write into."""
@@ -263,6 +265,11 @@ class Strides(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
+
+
+def numpy_number(number: float | complex) -> Any:
+    """A float or complex of Python as one of NumPy."""
+    return np.float64(number) if type(number) is float else np.complex128(number)
 
 
 def grounded(value: Any) -> Any:

@@ -13,7 +13,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, RefusedError
 from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.interpreter import ARRAYS, CURRENT, AnyContext, Call
-from bridge.rewind.memory import Home, grounded
+from bridge.rewind.memory import Home, grounded, numpy_number
 from bridge.rewind.roots import Entered, Root
 from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_in
 from bridge.signatures import operation_name
@@ -331,6 +331,8 @@ def _arrays_in(operands: Any) -> Iterator[Any]:
 def wrap(context: Any, value: Any, active: bool) -> Any:
     """A fresh result as a tracked one; integers, booleans and whatever is no array stay plain numbers."""
     kind = type(value)
+    if kind is float or kind is complex:
+        return ARRAYS.weak_scalar(value, Root(context, numpy_number(value), active))
     if kind is np.ndarray or kind is ARRAYS.buffer:
         if kind is np.ndarray and value.base is not None:
             value = _dense(value)
@@ -346,8 +348,6 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
         return [wrap(context, part, active) for part in value]
     if isinstance(value, np.ndarray):
         return wrap(context, value.view(np.ndarray), active)
-    if kind is float or kind is complex:
-        return weak_scalar(context, value, Root(context, np.result_type(value).type(value), active))
     return value
 
 
@@ -366,7 +366,7 @@ def must_be_numbers(call: Call, value: Any) -> None:
 
 def weak_scalar(context: Any, value: float | complex, root: Any = None) -> Any:
     """A tracked Python number, on a root of its own unless one is given."""
-    return ARRAYS.weak_scalar(value, root or Root(context, np.result_type(value).type(value), False))
+    return ARRAYS.weak_scalar(value, root or Root(context, numpy_number(value), False))
 
 
 def _dense(value: np.ndarray) -> np.ndarray:

@@ -66,6 +66,9 @@ class LentOutside(BaseException):
 class Loan:
     """What one context has borrowed."""
 
+    _room = _ROOM
+    _bytes = _steps = _credit = 0
+
     def __init__(self, context: Any) -> None:
         self.context = context
         self.thread = threading.get_ident()
@@ -76,12 +79,9 @@ class Loan:
         self.watches = Watches()
         self.names = SecondNames(self)
         self._after: list[tuple[Kept, dict[Name, Any]]] = []
-        self._steps = 0
         allowed = getattr(getattr(context, "log", None), "amount", None)
-        self._least = _HEAVY if allowed is None else min(_HEAVY, allowed // 8)
-        self._room, self._heavy, self._bytes = _ROOM, self._least, 0
+        self._least = self._heavy = _HEAVY if allowed is None else min(_HEAVY, allowed // 8)
         self._births = Births(_ROOM)
-        self._credit = 0
 
     def reason(self, code: CodeType) -> str:
         """Why code runs as it is, for a message; nothing if it is read."""
@@ -245,6 +245,8 @@ class Loan:
     def put_back(self) -> None:
         """Everything as it was when the call began."""
         self.names.over()
+        if not (self.kept or self.arrays):
+            return
         lent = {id(one.array) for one in self.arrays}
         held = [(kept, kept.exchanged(lent)) for kept in self.kept.values()]
         for kept, names in held:

@@ -185,6 +185,8 @@ def _of_library(function: Any, reason: str) -> Any:
         made = without_rule(function)
     elif is_of_tensors(function):
         made = of_tensors(function)
+    elif home(function) == "bridge":
+        made = function
     else:
         context = current_context()
         if context is not None and context.loan is not None:

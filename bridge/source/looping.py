@@ -37,6 +37,7 @@ from bridge.source.nodes import LOOP, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
 from bridge.source.staging.liveness import Liveness
+from bridge.source.twins import twins
 
 
 class Loop(NamedTuple):
@@ -280,11 +281,15 @@ class LoopReader(Reader):
         """The function to call. Loops of the program's own functions are looked at first."""
         found = callees.of(callee)
         if type(found) is FunctionType:
-            code = looped_code(found.__code__, found.__globals__)
-            return found if code is found.__code__ else twin(found, code)
+            kept = twins.get(id(callee))
+            if kept is None or kept.function is not found:
+                return _looped(found)
+            if kept.looped is None:
+                kept.looped = _looped(found)
+            return kept.looped
         if type(found) is MethodType and type(found.__func__) is FunctionType:
-            code = looped_code(found.__func__.__code__, found.__func__.__globals__)
-            return found if code is found.__func__.__code__ else MethodType(twin(found.__func__, code), found.__self__)
+            function = _looped(found.__func__)
+            return found if function is found.__func__ else MethodType(function, found.__self__)
         return found
 
     def enter(self, number: int, found: Progress | None, iterable: Any = None) -> Progress | None:
@@ -336,6 +341,12 @@ class LoopReader(Reader):
     def finished(self, found: Progress | None) -> bool:
         """Whether the loop has ended without `break`."""
         return found is not None and found.has_ended
+
+
+def _looped(function: FunctionType) -> FunctionType:
+    """A function with hooks in its loops; itself if its code is not read."""
+    code = looped_code(function.__code__, function.__globals__)
+    return function if code is function.__code__ else twin(function, code)
 
 
 def may_run(context: Any) -> bool:

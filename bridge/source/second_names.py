@@ -52,13 +52,14 @@ class SecondNames:
     program, caller : the function that the call runs, and what it is given; the code that calls it.
     """
 
+    program: tuple[Any, ...] = ()
+    caller: CodeType | None = None
+    _owners: dict[int, tuple[np.ndarray, Any]] | None = None
+    _is_apart: bool | None = None
+
     def __init__(self, loan: Any) -> None:
         self._loan = loan
-        self._owners: dict[int, tuple[np.ndarray, Any]] | None = None
         self._named: dict[tuple[int, int], Named] = {}
-        self._is_apart: bool | None = None
-        self.program: tuple[Any, ...] = ()
-        self.caller: CodeType | None = None
 
     def owners(self) -> dict[int, tuple[np.ndarray, Any]]:
         """The arrays that own memory of arguments, of this context and of those around it, each with an argument."""

@@ -12,12 +12,16 @@ from bridge.state.slots import Variable
 
 
 class _Twin:
-    """The twin of a function without variables of enclosing functions: the same one until the function changes."""
+    """The twin of a function without variables of enclosing functions: the same one until the function changes.
 
-    __slots__ = ("code", "defaults", "function", "keywords")
+    `looped` is the twin with hooks in its loops, if it was needed.
+    """
+
+    __slots__ = ("code", "defaults", "function", "keywords", "looped")
 
     def __init__(self, function: FunctionType, code: CodeType) -> None:
         self.function = twin(function, code)
+        self.looped: FunctionType | None = None
         self.code = function.__code__
         self.defaults = function.__defaults__
         self.keywords = function.__kwdefaults__

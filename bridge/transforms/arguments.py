@@ -45,7 +45,7 @@ class Arguments:
         keys, kwargs = chosen(function, argnums, args, kwargs)
         by_name = [key for key in keys if isinstance(key, str)]
         rest = {name: arg for name, arg in kwargs.items() if name not in by_name} if by_name else kwargs
-        self.argnums = tuple(len(args) + by_name.index(key) if isinstance(key, str) else key for key in keys)
+        self.argnums = tuple([len(args) + by_name.index(key) if isinstance(key, str) else key for key in keys])
         self.places: list[Any] = []
         self._originals: list[tuple[np.ndarray, Any]] = []
         self.buffers: list[Any] = []
@@ -54,7 +54,9 @@ class Arguments:
         flat: list[Entering] = []
         holding: list[int] = []
         shapes: list[tuple[Any, int]] = []
-        everything = [*args, *(kwargs[name] for name in by_name), rest]
+        everything = [*args, *[kwargs[name] for name in by_name]] if by_name else list(args)
+        if rest:
+            everything.append(rest)
         names = [f"argument {key!r}" for key in (*range(len(args)), *by_name)] + ["a keyword argument"]
         for k, arg in enumerate(everything):
             leaves, structure = leaves_of(arg)
@@ -62,7 +64,7 @@ class Arguments:
             if wanted:
                 self._structures[k], self._given[k] = structure, leaves
                 check_leaves(leaves, structure, k if k < len(args) else by_name[k - len(args)], allow_int)
-            if type(arg) not in (np.ndarray, float) and (arg is not rest or rest):
+            if type(arg) not in (np.ndarray, float):
                 holding.append(k)
             if type(structure) is ObjectStructure:
                 named = zip(leaves, structure.paths(), strict=True)
@@ -71,12 +73,11 @@ class Arguments:
                 flat += [Entering(leaf, wanted, names[k], k, False) for leaf in leaves]
             shapes.append((structure, len(leaves)))
         entered = enter(context, flat)
-        self._originals = [
-            (entry.leaf, b)
-            for entry, b in zip(flat, entered, strict=True)
-            if isinstance(entry.leaf, np.ndarray) and hasattr(b, "place")
-        ]
-        context.entered_as = [buffer for _, buffer in self._originals]
+        context.entered_as = []
+        for entry, buffer in zip(flat, entered, strict=True):
+            if isinstance(entry.leaf, np.ndarray) and hasattr(buffer, "place"):
+                self._originals.append((entry.leaf, buffer))
+                context.entered_as.append(buffer)
         self._tracked: dict[int, list[Any]] = {}
         rebuilt_args = []
         start = 0
@@ -87,10 +88,12 @@ class Arguments:
             if k in self.argnums:
                 self._tracked[k] = part
         self.args = tuple(rebuilt_args[: len(args)])
-        given_names = {**dict(zip(by_name, rebuilt_args[len(args) : -1], strict=True)), **rebuilt_args[-1]}
-        self.kwargs = {name: given_names[name] for name in kwargs}
+        self.kwargs: dict[str, Any] = {}
+        if kwargs:
+            found = dict(zip(by_name, rebuilt_args[len(args) :], strict=False)) | (rebuilt_args[-1] if rest else {})
+            self.kwargs = {name: found[name] for name in kwargs}
         self._held_twice: HeldTwice | None = None
-        if len(holding) > 1 or any(isinstance(everything[k], (dict, list, tuple)) for k in holding):
+        if len(holding) > 1 or any([isinstance(everything[k], (dict, list, tuple)) for k in holding]):
             given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
             self._held_twice = HeldTwice(given)
         for k in self.argnums:
@@ -156,16 +159,15 @@ def _check_same(pairs: Sequence[tuple[np.ndarray, Any]]) -> None:
 
 
 def _as_given(gradient: Any, leaf: Any) -> Any:
-    if hasattr(leaf, "view_as") and not leaf.shape and not hasattr(gradient, "view_as"):
-        return np.reshape(gradient, (1,))[0, ...]  # an array without axes has a gradient that is one
-    if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
-        return gradient.astype(leaf.dtype)  # bytes in the other order
+    if isinstance(leaf, np.ndarray):
+        return gradient if gradient.dtype == leaf.dtype else gradient.astype(leaf.dtype)  # bytes in the other order
+    if hasattr(leaf, "view_as"):
+        # An array without axes has a gradient that is one.
+        return gradient if leaf.shape or hasattr(gradient, "view_as") else np.reshape(gradient, (1,))[0, ...]
     if is_of_another_library(leaf):
         return in_kind_of(leaf, gradient)
-    is_number = not isinstance(leaf, np.ndarray) and not hasattr(leaf, "view_as")
-    if is_number and gradient.shape == () and (isinstance(gradient, np.ndarray) or hasattr(gradient, "view_as")):
-        return gradient[()]
-    return gradient
+    is_array = isinstance(gradient, np.ndarray) or hasattr(gradient, "view_as")
+    return gradient[()] if is_array and gradient.shape == () else gradient
 
 
 def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: bool) -> None:

@@ -32,6 +32,8 @@ def chosen(f: Any, argnums: Argnums, args: tuple[Any, ...], kwargs: Kwargs) -> t
     These have defaults of the function among them, where one is asked for by its name and the call leaves it out.
     """
     count = len(args)
+    if type(argnums) is int and -count <= argnums < count:
+        return (argnums % count,), kwargs
     asked = _all_of(argnums)
     if not kwargs and not any(isinstance(one, str) for one in asked):
         return normalised(argnums, count), kwargs

@@ -10,7 +10,7 @@ from bridge.arrays.buffer import Buffer, Scalar, is_weak
 from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
+from bridge.rewind.memory import Strides, address, grounded, numpy_number, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
 from bridge.rewind.roots import Root
@@ -51,7 +51,8 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
         if among_objects and _stays_plain(leaf, wanted):
             entered[k] = leaf.copy()
         elif isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
-            _refuse_subclasses(leaf)
+            if type(leaf) is not np.ndarray:
+                _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
             entered[k] = entered_in(context, leaf)
@@ -86,7 +87,7 @@ def _number(context: Any, leaf: Any) -> Scalar:
         return Scalar(value, context.entering(value, True))
     if type(leaf) in (float, complex):
         if context.outer is None:
-            return weak_scalar(context, leaf, context.entering(np.result_type(leaf).type(leaf), True))
+            return weak_scalar(context, leaf, context.entering(numpy_number(leaf), True))
         value = weak_scalar(context.outer, leaf)
     else:
         value = leaf if context.outer is None else Scalar(leaf, Root(context.outer, leaf, False))
@@ -98,6 +99,8 @@ def _groups(arrays: list[Any]) -> list[list[int]]:
 
     What is done for arguments is part of what a run did, and a run that is tried again is to do the same.
     """
+    if len(arrays) < 2:
+        return [[0]] if arrays else []
     spans = []
     for k, array in enumerate(arrays):
         low, high = np.lib.array_utils.byte_bounds(grounded(array))
@@ -199,7 +202,7 @@ def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
 
 def _lock_overlapping(array: np.ndarray, buffer: Any) -> None:
     """An array that overlaps itself may only be read: one write would change several elements of the original."""
-    if overlaps_itself(array):
+    if not array.flags.c_contiguous and overlaps_itself(array):
         grounded(buffer).flags.writeable = False
 
 

@@ -11,9 +11,9 @@ from bridge.options import Engine, IndexMode, Loops, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.context import Context
 from bridge.rewind.diagnosis import Diagnosis
-from bridge.rewind.lifetime import collecting_rarely
+from bridge.rewind.lifetime import COLLECTING_RARELY
 from bridge.source import looping
-from bridge.source.programs import program, returned
+from bridge.source.programs import is_read, program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.transforms.chosen import Argnums, has_names
 from bridge.transforms.kinds import of_numpy
@@ -98,22 +98,23 @@ def value_and_grad(
     if compiler is not None:
         return compiler.compiled(value_and_grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
     direct = shortcut(f, "value_and_grad")
+    reads, mode = is_read(source), looping.chosen(loops)
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         if direct is not None and (type(argnums) is int or not has_names(argnums)):
             found = direct(args, kwargs, argnums, has_aux, allow_int)
             if found is not NotImplemented:
                 return found
-        with collecting_rarely(), registry.context(engine, zeros, memory) as context:
+        with COLLECTING_RARELY, registry.context(engine, zeros, memory) as context:
             context.borrows_arguments = True
             arguments = Arguments(context, args, kwargs, argnums, allow_int, f)
-            result = program(context, f, source, loops)(*arguments.args, **arguments.kwargs)
+            result = program(context, f, reads, mode)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
             value = number(value)
             tracked = belongs(context, value)
             out = (handed_out(value), handed_out(aux)) if has_aux else handed_out(value)
             gradients = (
-                context.pull_back([(value.place, value.dtype.type(1))], arguments.places, once=True)
+                context.pull_back([(value.place, value.place.dtype.type(1))], arguments.places, once=True)
                 if tracked
                 else None
             )

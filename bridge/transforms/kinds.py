@@ -41,7 +41,7 @@ def check_shared(k: int, flat: list[Any], entered: list[Any]) -> None:
 
 def is_of_another_library(leaf: Any) -> bool:
     """Whether a leaf is an array of another library, of which the function gets a Buffer."""
-    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or is_tracked(leaf):
+    if type(leaf) is float or isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or is_tracked(leaf):
         return False
     return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
 

@@ -16,7 +16,7 @@ from bridge.options import Engine, IndexMode, Loops, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
 from bridge.rewind.cotangents import conforming
-from bridge.rewind.lifetime import collecting_rarely
+from bridge.rewind.lifetime import COLLECTING_RARELY
 from bridge.rewind.memory import grounded
 from bridge.source import looping
 from bridge.source.programs import called, lent_again, program, returned
@@ -93,7 +93,7 @@ def vjp(  # type: ignore[misc]
         if found is not NotImplemented:
             return found
     context = registry.context(engine, zeros, memory)
-    with collecting_rarely(), context:
+    with COLLECTING_RARELY, context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
         value, aux = with_aux(program(context, f, source, loops)(*arguments.args), has_aux)
         arguments.check_originals()

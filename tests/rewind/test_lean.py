@@ -10,7 +10,7 @@ import bridge
 from bridge.errors import RefusedError
 from bridge.rewind.context import Context
 from bridge.rewind.lean import ElementRead, ElementWrite, One, Pair
-from bridge.rewind.lifetime import collecting_rarely
+from bridge.rewind.lifetime import COLLECTING_RARELY
 
 
 def elements(x, y):
@@ -159,12 +159,12 @@ def test_the_last_thread_puts_the_collector_back():
     entered, leave = threading.Event(), threading.Event()
 
     def other():
-        with collecting_rarely():
+        with COLLECTING_RARELY:
             entered.set()
             leave.wait(10)
 
     thread = threading.Thread(target=other)
-    with collecting_rarely():
+    with COLLECTING_RARELY:
         thread.start()
         assert entered.wait(10)
     assert gc.get_threshold() != before
@@ -176,7 +176,7 @@ def test_the_last_thread_puts_the_collector_back():
 def test_what_the_program_sets_meanwhile_stays():
     before = gc.get_threshold()
     try:
-        with collecting_rarely():
+        with COLLECTING_RARELY:
             gc.set_threshold(500, 5, 5)
         assert gc.get_threshold() == (500, 5, 5)
     finally:
