@@ -15,7 +15,6 @@ import numpy as np
 from bridge.extend import Case, Facts, composed, conj, nondifferentiable, rule, sum_to_shape
 from bridge.rules.contractions import as_operand
 
-
 _SMALL = 1 << 10
 
 

@@ -26,7 +26,6 @@ from bridge.rewind.places import DEEP, Element, Gathered, Layout, View, shortene
 from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded, recorded_at
 from bridge.rewind.values import is_abstract, is_abstract_mask, known, needs_value
 
-
 _DOUBLE = np.dtype(float)
 
 
@@ -86,8 +85,7 @@ class WeakScalar(Scalar):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        number = grounded(self.value)
-        return _DOUBLE if type(number) is float else np.result_type(number)
+        return _DOUBLE if type(self.value) is float else np.result_type(grounded(self.value))
 
     @property
     def item(self) -> Any:

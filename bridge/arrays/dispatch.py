@@ -305,7 +305,8 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
         rule.supports.check(rule.name, (*rule.parameters[: len(args)], *kwargs), (*args, *kwargs.values()))
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
-        value = context.home.value(call, function, values, {})
+        is_plain = context.lean and not plain and function not in HANDLED
+        value = function(*values) if is_plain else context.home.value(call, function, values, {})
         made = Call(function, rule, values, inputs, kwargs, plain)
         return wrap_result(context, value, args, lambda fresh: context.result(made, fresh))
     named, _, _ = unwrapped(context, tuple(kwargs.values()))

@@ -111,8 +111,8 @@ def context(name: str, zeros: str, memory: Any = None) -> Context:
 
     With an amount of memory (`bridge.options.bytes_of`) its log keeps within it.
     """
-    made = checked(name).context(zeros)
-    amount = bytes_of(memory)
+    made = engine(name).context(zeros)
+    amount = None if memory is None else bytes_of(memory)
     if amount is not None:
         made.log = BoundedLog(made, amount)
     return made

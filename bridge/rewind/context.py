@@ -57,6 +57,9 @@ class Context(Gradients, Lean):
     # Of the sweep that is under way: whether it carries marks in place of cotangents, and whether it knows from marks
     # which cotangents exist.
     walking = mending = False
+    checkpointing = busy = settling = False
+    _listener: Listener | None = None
+    undone_from: int | None = None
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
@@ -68,7 +71,6 @@ class Context(Gradients, Lean):
         self.snapshots = Snapshots()
         self.lean = False
         self.writes = 0
-        self.checkpointing = self.busy = False
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Any]] = []
         self.merged: dict[Root, Standing] = {}
@@ -76,18 +78,15 @@ class Context(Gradients, Lean):
         # Memory that plain arrays show which outlive the call, and what it is to hold then.
         self.finally_shown: list[tuple[np.ndarray, np.ndarray]] = []
         self.returning: dict[Root, dict[Root, bool]] = {}
-        self.settling = False
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}
-        self._listener: Listener | None = None
-        self.undone_from: int | None = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._is_ordinary = all(getattr(cls, event) is getattr(Context, event) for event in EVENTS)
 
     def __enter__(self) -> Self:
-        if type(self.log) is not list and is_bounded(self.log) and current_context() is not None:
+        if is_bounded(self.log) and current_context() is not None:
             raise ArgumentError(
                 "memory= of a differentiation inside another one, which keeps what the inner one does",
                 where=resolve(here()),
@@ -109,6 +108,10 @@ class Context(Gradients, Lean):
             for memory, held in self.finally_shown:
                 memory[...] = held
             watch(self.log)
+            if self.once and self.loan is not None:
+                # Nothing is lent again. Without cycles, all memory is freed here, before a garbage collection.
+                self.loan.forget()
+                self.loan = None
 
     def _may_be_lean(self) -> bool:
         return self._is_ordinary and self.outer is None and not self.home.is_abstract
@@ -351,5 +354,6 @@ class Context(Gradients, Lean):
         self.log = []
         self.roots = []
         self.originals = []
+        self.entered_as = []
         self.snapshots = Snapshots()
         self.undone_from = None

@@ -61,8 +61,13 @@ def places_of(out: Any) -> Any:
     return place if place is not None and place.active else None
 
 
+_WEAK = frozenset({float, complex})
+
+
 def numpy_numbers(args: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands as a function's pull may ask them for shape and dtype: tracked Python numbers as NumPy's."""
+    if _WEAK.isdisjoint(map(type, args)):
+        return args
     return tuple(
         [
             numpy_number(x) if place is not None and type(x) in (float, complex) else x

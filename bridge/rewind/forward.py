@@ -20,6 +20,7 @@ from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call, current_context
 from bridge.rewind.interrupted import completed
+from bridge.rewind.lifetime import suspended
 from bridge.rewind.log import placed
 from bridge.rewind.memory import in_dtype, numpy_number
 from bridge.rewind.ownership import KeepsArguments, wrap
@@ -78,7 +79,7 @@ class ForwardContext(KeepsArguments, Context):
         args, kwargs = call.spelled(call.args)
         if not call.rule.broadcasts:
             args = numpy_numbers(args, call.inputs[: len(args)])
-        with self.suspended():
+        with suspended(self):
             tangent = pushed(call.rule, value, args, kwargs, tangents)
         if isinstance(places, tuple):
             for place, one in zip(places, tangent, strict=True):
@@ -106,7 +107,7 @@ class ForwardContext(KeepsArguments, Context):
         tangents = tuple([tangents_at(place) for place in call.inputs]) if followed else ()
         tangent = None
         if any(one is not None for one in tangents):
-            with self.suspended():
+            with suspended(self):
                 tangent = _tangent_of_update(call, tangents)
         if mask is not None:
             old, zero = tangent_at(target.place), np.zeros(target.shape, target.dtype)
@@ -140,7 +141,7 @@ class ForwardContext(KeepsArguments, Context):
         places, arrays = tuple(target.place for target in targets), tuple(target.value for target in targets)
         entry = MutatingCall(here(), call, places, arrays, saved)
         entry.undo()
-        with self.suspended():
+        with suspended(self):
             moved = _transposed(lambda ct: _pulled_call(entry, ct), arrays, tangents, True)
         entry.undo()
         for place, tangent in zip(places, moved, strict=True):

@@ -12,7 +12,7 @@ from bridge.errors import ArgumentError, ContextError, CotangentError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.diagnosis import Diagnosis
-from bridge.rewind.lifetime import Lifetime
+from bridge.rewind.lifetime import Lifetime, suspended
 from bridge.rewind.places import Place
 from bridge.rewind.roots import Root
 from bridge.rewind.snapshots import Snapshots
@@ -69,7 +69,7 @@ class Gradients(Lifetime):
         are more than padding; without it all are.
         """
         self.once = once and not (self.zeros == "strong" and self.home.mends)
-        with self.suspended():
+        with suspended(self):
             self.snapshots.check_frozen()
             self._settle()
             self._shown = []
@@ -88,7 +88,8 @@ class Gradients(Lifetime):
                 if is_final and not self.home.is_abstract:
                     diagnosis.warn_of_nan(gradients)
             if once:
-                self.finally_shown = [(one.memory, before) for one, before in self._shown if one.is_held]
+                if self._shown:
+                    self.finally_shown = [(one.memory, before) for one, before in self._shown if one.is_held]
                 self.handed_out = {}
                 self.drop()
             else:
@@ -109,7 +110,7 @@ class Gradients(Lifetime):
             self.show_again(self._shown)
             self.asked = {}
             self.forget_shadows()
-        if self.is_torn:
+        if self.exchanging and self.is_torn:
             raise ContextError(
                 "an earlier backward pass of this pull was interrupted while it put memory back",
                 remedy="call vjp again: what the function has left in memory is not known any more",
@@ -163,7 +164,7 @@ class Gradients(Lifetime):
 
     def marked(self, seeds: Seeds, wanted: Sequence[Any]) -> list[Any]:
         """Marks at the places `wanted` of arguments, given marks at those of the seeds; the log is dropped."""
-        with self.suspended():
+        with suspended(self):
             strong_zeros.walk(self, seeds)
             marks = [self._handed_out(place, once=False) for place in wanted]
             self.forget_shadows()
@@ -204,7 +205,7 @@ class Gradients(Lifetime):
     def _handed_out(self, place: Any, once: bool) -> Any:
         root = place.root
         if place is root:
-            if once and root.entered and root.is_own and type(root.shadow) is np.ndarray:
+            if once and root.entered and type(root.shadow) is np.ndarray and root.is_own:
                 return root.shadow
             ct = root.shadow if root.entered else self.asked[root]
             if ct is None:

@@ -31,17 +31,19 @@ class Lifetime:
     # Whether what is refused ends it, also if the program goes on: so it is where a transform runs the program.
     remembers = False
 
+    outer: AnyContext | None = None
+    level = -1
+    memory: Memory = ArrayMemory()
+    home = ON_ARRAYS
+    escaped: BridgeError | None = None
+    thread: int | None
+    _sweeping = False
+
     def __init__(self) -> None:
-        self.outer: AnyContext | None = None
-        self.level = -1
-        self.memory: Memory = ArrayMemory()
-        self.home = ON_ARRAYS
-        self.escaped: BridgeError | None = None
         # Numbers that the program has written into texts.
         self.written: dict[float, None] = {}
-        self.thread: int | None = None
+        self.thread = None
         self._maker = get_ident()
-        self._sweeping = False
 
     def __enter__(self) -> Self:
         if self.level >= 0:
@@ -118,13 +120,9 @@ class Lifetime:
             self.thread = thread
             CURRENT.set(before)
 
-    def suspended(self) -> _Suspension:
-        """Inside, pulls run one level out, and only in this context's thread."""
-        return _Suspension(self)
 
-
-class _Suspension:
-    """Runs the backward pass of a context in the context around it, without NumPy's warnings."""
+class suspended:
+    """Inside, pulls of a context run in the context around it, only in its thread, and without NumPy's warnings."""
 
     __slots__ = ("_before", "_context", "_errors")
 
@@ -166,14 +164,15 @@ class _CollectingRarely:
     def __init__(self) -> None:
         self._lock = Lock()
         self._asking = 0
-        self._before = self._set = gc.get_threshold()
+        self._before = self._set = (0, 0, 0)
 
     def __enter__(self) -> None:
         with self._lock:
             self._asking += 1
             if self._asking == 1:
-                self._before = gc.get_threshold()
-                self._set = (*self._before[:2], max(self._before[2], _RARELY))
+                now = gc.get_threshold()
+                if now != self._before:
+                    self._before, self._set = now, (*now[:2], max(now[2], _RARELY))
                 gc.set_threshold(*self._set)
 
     def __exit__(self, *raised: object) -> None:

@@ -181,8 +181,9 @@ class Operation(Birth):
         if not rule.broadcasts or pulls is None:
             if pulls is not None and rule.takes_arrays and not (call.kwargs or call.names):
                 self._push_each(ct)
-            else:
-                super().push(ct)
+                return
+            for place, cotangent in self._pull_any(ct):
+                place.accumulate(cotangent)
             return
         inputs, output, args = call.inputs, self.output, call.args
         for k in self.wanted:

@@ -122,7 +122,7 @@ class Home:
 
     def has_nan(self, value: Any) -> bool:
         """Whether a gradient holds a NaN, or must be taken to hold one."""
-        flat = grounded(value)
+        flat = value if type(value) is np.ndarray else grounded(value)
         if flat.size >= _OF_BLAS or not flat.flags.c_contiguous:
             flat = np.ravel(flat, order="K")
         # One pass without a warning. From some size on BLAS would start threads, which wait for each other on a busy

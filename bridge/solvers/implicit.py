@@ -18,6 +18,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.left_behind import LeftBehind
+from bridge.rewind.lifetime import suspended
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.solvers.search import Aside, carries_gradient, own_loan
@@ -170,7 +171,7 @@ def _constant_jacobian(search: Aside, function: Callable[[Any], Any], x: Any, el
     rows = np.zeros((1 if elementwise else size, np.size(x)))
     for number in range(rows.shape[0] if carries_gradient(flat) else 0):
         cotangent = np.ones(size) if elementwise else np.eye(size)[number]
-        with context.suspended():
+        with suspended(context):
             try:
                 context.rewind([(flat.place, cotangent.astype(flat.dtype))])
                 rows[number] = 0 if root.shadow is None else np.ravel(root.shadow)

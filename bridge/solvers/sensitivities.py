@@ -9,6 +9,7 @@ import numpy as np
 
 from bridge.rewind.forward import ForwardContext, tangent_at
 from bridge.rewind.interpreter import current_context
+from bridge.rewind.lifetime import suspended
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root, serial_now
 from bridge.solvers.search import Aside
@@ -50,7 +51,7 @@ def _pulled(context: Any, value: Any, since: int) -> list[np.ndarray]:
     found = []
     seeds = (1, -1j) if value.dtype.kind == "c" else (1,)
     for seed in seeds:
-        with context.suspended():
+        with suspended(context):
             try:
                 context.rewind([(value.place, np.full(value.shape, seed, value.dtype)[()])])
                 shadows = [grounded(roots[serial].shadow) for serial in sorted(roots)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from sys import getrefcount
 from types import CodeType
 from typing import Any
@@ -76,12 +77,19 @@ class Loan:
         self.touched: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.kept: dict[int, Kept] = {}
         self.unread: dict[int, str] = {}
-        self.watches = Watches()
         self.names = SecondNames(self)
         self._after: list[tuple[Kept, dict[Name, Any]]] = []
         allowed = getattr(getattr(context, "log", None), "amount", None)
         self._least = self._heavy = _HEAVY if allowed is None else min(_HEAVY, allowed // 8)
-        self._births = Births(_ROOM)
+
+    @cached_property
+    def watches(self) -> Watches:
+        """The parts of the program that are watched."""
+        return Watches()
+
+    @cached_property
+    def _births(self) -> Births:
+        return Births(_ROOM)
 
     def reason(self, code: CodeType) -> str:
         """Why code runs as it is, for a message; nothing if it is read."""
@@ -276,7 +284,7 @@ class Loan:
 
     def forget(self) -> None:
         """Hold nothing any more, after everything was put back: nothing will be lent again."""
-        self.arrays, self.touched, self._after = [], {}, []
+        vars(self).clear()
 
     def _returned(self) -> Lent | None:
         """Give every array its bits; one that somebody has written into meanwhile, if there is one."""

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import is_internal, warn
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rulebook import book
@@ -146,6 +147,8 @@ def is_special(function: Any) -> bool:
 
 def _of_method(method: MethodType) -> Any:
     function = method.__func__
+    if is_tracked(method.__self__):
+        return method
     if type(function) is not FunctionType:
         handler = METHODS.get((type(method.__self__), getattr(function, "__name__", "")))
         return _as_it_is(method) if handler is None else functools.partial(handler, method.__self__)
@@ -185,8 +188,6 @@ def _of_library(function: Any, reason: str) -> Any:
         made = without_rule(function)
     elif is_of_tensors(function):
         made = of_tensors(function)
-    elif home(function) == "bridge":
-        made = function
     else:
         context = current_context()
         if context is not None and context.loan is not None:

@@ -39,11 +39,12 @@ def program(context: Any, f: Callable[..., Any], source: bool | None, loops: str
     run = _reader(context).of(f)
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        loan.names.program, loan.names.caller = (f, *args, *kwargs.values()), called.__code__
+        loan.names.program = (f, *args, *kwargs.values())
         result = run(*args, **kwargs)
         loan.over()
         return result
 
+    loan.names.caller = called.__code__
     return called
 
 

@@ -43,14 +43,17 @@ class Arguments:
         context.remembers = True
         self.single = is_single(argnums)
         keys, kwargs = chosen(function, argnums, args, kwargs)
-        by_name = [key for key in keys if isinstance(key, str)]
+        by_name = [key for key in keys if isinstance(key, str)] if kwargs else []
         rest = {name: arg for name, arg in kwargs.items() if name not in by_name} if by_name else kwargs
-        self.argnums = tuple([len(args) + by_name.index(key) if isinstance(key, str) else key for key in keys])
+        self.argnums: Any = keys
+        if by_name:
+            self.argnums = tuple([len(args) + by_name.index(key) if isinstance(key, str) else key for key in keys])
         self.places: list[Any] = []
         self._originals: list[tuple[np.ndarray, Any]] = []
         self.buffers: list[Any] = []
         self._structures: dict[int, Any] = {}
-        self._given: dict[int, list[Any]] = {}
+        # The leaves of each differentiated argument, and whether they are floats.
+        self._given: dict[int, list[tuple[Any, bool]]] = {}
         flat: list[Entering] = []
         holding: list[int] = []
         shapes: list[tuple[Any, int]] = []
@@ -62,8 +65,10 @@ class Arguments:
             leaves, structure = leaves_of(arg)
             wanted = k in self.argnums
             if wanted:
-                self._structures[k], self._given[k] = structure, leaves
-                check_leaves(leaves, structure, k if k < len(args) else by_name[k - len(args)], allow_int)
+                self._structures[k] = structure
+                self._given[k] = [(leaf, is_differentiable(leaf)) for leaf in leaves]
+                if not all([is_float for _, is_float in self._given[k]]):
+                    check_leaves(leaves, structure, k if k < len(args) else by_name[k - len(args)], allow_int)
             if type(arg) not in (np.ndarray, float):
                 holding.append(k)
             if type(structure) is ObjectStructure:
@@ -78,7 +83,7 @@ class Arguments:
             if isinstance(entry.leaf, np.ndarray) and hasattr(buffer, "place"):
                 self._originals.append((entry.leaf, buffer))
                 context.entered_as.append(buffer)
-        self._tracked: dict[int, list[Any]] = {}
+        tracked: dict[int, list[Any]] = {}
         rebuilt_args = []
         start = 0
         for k, (structure, count) in enumerate(shapes):
@@ -86,20 +91,21 @@ class Arguments:
             start += count
             rebuilt_args.append(rebuilt(structure, part))
             if k in self.argnums:
-                self._tracked[k] = part
+                tracked[k] = part
         self.args = tuple(rebuilt_args[: len(args)])
         self.kwargs: dict[str, Any] = {}
         if kwargs:
-            found = dict(zip(by_name, rebuilt_args[len(args) :], strict=False)) | (rebuilt_args[-1] if rest else {})
-            self.kwargs = {name: found[name] for name in kwargs}
+            named = dict(zip(by_name, rebuilt_args[len(args) :], strict=False)) | (rebuilt_args[-1] if rest else {})
+            self.kwargs = {name: named[name] for name in kwargs}
         self._held_twice: HeldTwice | None = None
         if len(holding) > 1 or any([isinstance(everything[k], (dict, list, tuple)) for k in holding]):
             given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
             self._held_twice = HeldTwice(given)
         for k in self.argnums:
-            for leaf, tracked in zip(self._given[k], self._tracked[k], strict=True):
-                if is_differentiable(leaf):
-                    buffer = tracked.__bridge_array__ if type(tracked) is ARRAYS.labelled else tracked
+            for (_, is_float), buffer in zip(self._given[k], tracked[k], strict=True):
+                if is_float:
+                    if type(buffer) is ARRAYS.labelled:
+                        buffer = buffer.__bridge_array__
                     self.buffers.append(buffer)
                     self.places.append(buffer.place)
 
@@ -114,6 +120,8 @@ class Arguments:
         if self._held_twice:
             loan = self.context.loan
             self._held_twice.check(() if loan is None else [kept.thing for kept in loan.changed()])
+        if not self._originals:
+            return
         pairs = [(original, buffer) for original, buffer in self._originals if not is_abstract(buffer)]
         written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
         _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])
@@ -128,7 +136,7 @@ class Arguments:
         found = iter(gradients)
         parts = []
         for k in self.argnums:
-            leaves = [_as_given(next(found), leaf) if is_differentiable(leaf) else None for leaf in self._given[k]]
+            leaves = [_as_given(next(found), leaf) if is_float else None for leaf, is_float in self._given[k]]
             parts.append(rebuilt(self._structures[k], leaves))
         return parts[0] if self.single else tuple(parts)
 
@@ -145,8 +153,8 @@ class Arguments:
                     f"{shown(self._structures[k])}",
                     remedy="give a tangent in the containers of its primal",
                 ) from error
-            found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]
-        originals = [leaf for k in self.argnums for leaf in self._given[k] if is_differentiable(leaf)]
+            found += [t for t, (_, is_float) in zip(leaves, self._given[k], strict=True) if is_float]
+        originals = [leaf for k in self.argnums for leaf, is_float in self._given[k] if is_float]
         return said_once(found, originals, self.places)
 
 
@@ -274,7 +282,7 @@ def handed_out(value: Any) -> Any:
     leaves, structure = leaves_of(value)
     if isinstance(structure, ObjectStructure) and not any(hasattr(leaf, "place") for leaf in leaves):
         return value  # objects are themselves, not copies
-    return rebuilt(structure, [_one(leaf) for leaf in leaves])
+    return rebuilt(structure, list(map(_one, leaves)))
 
 
 def _one(leaf: Any) -> Any:

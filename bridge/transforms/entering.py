@@ -60,7 +60,7 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
                 check_shared(k, flat, entered)
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
-    for group in _groups([flat[k][0] for k in arrays]):
+    for group in _groups([flat[k][0] for k in arrays]) if arrays else ():
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered
 
@@ -87,7 +87,7 @@ def _number(context: Any, leaf: Any) -> Scalar:
         return Scalar(value, context.entering(value, True))
     if type(leaf) in (float, complex):
         if context.outer is None:
-            return weak_scalar(context, leaf, context.entering(numpy_number(leaf), True))
+            return ARRAYS.weak_scalar(leaf, context.entering(numpy_number(leaf), True))
         value = weak_scalar(context.outer, leaf)
     else:
         value = leaf if context.outer is None else Scalar(leaf, Root(context.outer, leaf, False))
@@ -100,7 +100,7 @@ def _groups(arrays: list[Any]) -> list[list[int]]:
     What is done for arguments is part of what a run did, and a run that is tried again is to do the same.
     """
     if len(arrays) < 2:
-        return [[0]] if arrays else []
+        return [[0]]
     spans = []
     for k, array in enumerate(arrays):
         low, high = np.lib.array_utils.byte_bounds(grounded(array))

@@ -17,6 +17,7 @@ from bridge.proof.report.model import Timeline
 from bridge.proof.report.timeline import names_of, timeline_of
 from bridge.proof.subject import Subject, outputs_of
 from bridge.rewind import strong_zeros
+from bridge.rewind.lifetime import suspended
 from bridge.rewind.log import Entry, blame
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
@@ -94,7 +95,7 @@ class Recorded:
     def is_mended(self) -> bool:
         """Whether the plain backward pass gives NaN, so that strong zeros walk the log again."""
         context = self.context
-        with context.suspended(), np.errstate(all="ignore"):
+        with suspended(context), np.errstate(all="ignore"):
             try:
                 context.rewind(self.seeds)
                 found = [place.peek() for place in self.arguments.places]
@@ -138,7 +139,7 @@ class _Walker:
 
     def walked(self) -> Walk:
         context = self.context
-        with context.suspended():
+        with suspended(context):
             try:
                 for place, ct in self.seeds:
                     if place.active:
