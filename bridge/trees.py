@@ -19,7 +19,7 @@ _CLOSED = set(PLAIN)
 _ALWAYS_CLOSED = frozenset({"bridge", "numpy", "scipy", "jaxlib"})
 _LEAVES = set(PLAIN)
 """Types of which every object is a leaf, whatever is registered with optree: this package's are added when met."""
-_LEAF: Any = optree.tree_structure(0, none_is_leaf=True, namespace=NAMESPACE)
+_LEAF: Any = optree.treespec_leaf(none_is_leaf=True, namespace=NAMESPACE)
 
 
 def leaves_of(tree: Any) -> tuple[list[Any], Any]:

@@ -144,7 +144,7 @@ class suspended:
         self._errors.__enter__()
         context._sweeping = True
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *raised: Any) -> None:
         self._context._sweeping = False
         CURRENT.set(self._before)
         self._errors.__exit__(*raised)
@@ -175,7 +175,7 @@ class _CollectingRarely:
                     self._before, self._set = now, (*now[:2], max(now[2], _RARELY))
                 gc.set_threshold(*self._set)
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *raised: Any) -> None:
         with self._lock:
             self._asking -= 1
             if self._asking == 0 and gc.get_threshold() == self._set:

@@ -95,8 +95,9 @@ class Arguments:
         self.args = tuple(rebuilt_args[: len(args)])
         self.kwargs: dict[str, Any] = {}
         if kwargs:
-            named = dict(zip(by_name, rebuilt_args[len(args) :], strict=False)) | (rebuilt_args[-1] if rest else {})
-            self.kwargs = {name: named[name] for name in kwargs}
+            given_names = dict(zip(by_name, rebuilt_args[len(args) :], strict=False))
+            given_names |= rebuilt_args[-1] if rest else {}
+            self.kwargs = {name: given_names[name] for name in kwargs}
         self._held_twice: HeldTwice | None = None
         if len(holding) > 1 or any([isinstance(everything[k], (dict, list, tuple)) for k in holding]):
             given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]

@@ -100,7 +100,7 @@ def _groups(arrays: list[Any]) -> list[list[int]]:
     What is done for arguments is part of what a run did, and a run that is tried again is to do the same.
     """
     if len(arrays) < 2:
-        return [[0]]
+        return [[0]] * len(arrays)
     spans = []
     for k, array in enumerate(arrays):
         low, high = np.lib.array_utils.byte_bounds(grounded(array))
