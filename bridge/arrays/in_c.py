@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.arrays.buffer import Buffer, Scalar
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import INTERNAL, judged
 from bridge.in_c import bind
 from bridge.rewind.borrowed import Borrowed
@@ -21,6 +21,7 @@ from bridge.rulebook.rule import Rule
 bind(
     Buffer=Buffer,
     Scalar=Scalar,
+    WeakScalar=WeakScalar,
     Root=Root,
     Entered=Entered,
     Borrowed=Borrowed,

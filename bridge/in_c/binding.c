@@ -79,6 +79,7 @@ int steps_bind(PyObject *given)
     } types[] = {
         {"Buffer", &bound.buffer},
         {"Scalar", &bound.scalar},
+        {"WeakScalar", &bound.weak_scalar},
         {"Root", &bound.root},
         {"Entered", &bound.entered},
         {"View", &bound.view},

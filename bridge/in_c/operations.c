@@ -171,7 +171,7 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
         return NOT_HERE;
     int active = x.active + 2 * y.active;
     PyObject *plan = active ? steps_plan(ufunc, active) : NULL;
-    if (plan == NULL || !steps_keeps_small(plan, &x, &y))
+    if (plan == NULL || !steps_keeps_small(plan, &x, &y) || (y.place != NULL && PyFloat_CheckExact(y.value)))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)

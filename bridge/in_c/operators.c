@@ -1,12 +1,13 @@
 /* Ufuncs of one operand and of two: `dispatch.operate_one`, `dispatch.operate_pair`, and what these log. */
 #include "steps.h"
 
-/* Whether an operand is of the common kind: a Buffer, a Scalar, or a plain number or array; nothing complex. */
+/* Whether an operand is of the common kind: a Buffer, a number, or a plain number or array; nothing complex. */
 bool steps_operand(PyObject *thing, Operand *operand)
 {
     operand->place = operand->context = NULL;
     operand->active = operand->plain = false;
-    if (!Py_IS_TYPE(thing, bound.buffer) && !Py_IS_TYPE(thing, bound.scalar)) {
+    bool weak = Py_IS_TYPE(thing, bound.weak_scalar);
+    if (!weak && !Py_IS_TYPE(thing, bound.buffer) && !Py_IS_TYPE(thing, bound.scalar)) {
         operand->value = thing;
         if (steps_is_number(thing))
             return true;
@@ -20,7 +21,7 @@ bool steps_operand(PyObject *thing, Operand *operand)
     if (operand->context == NULL || active == NULL)
         return false;
     if (!PyArray_CheckExact(operand->value))
-        return Py_IS_TYPE(operand->value, &PyDoubleArrType_Type);
+        return weak ? PyFloat_CheckExact(operand->value) : Py_IS_TYPE(operand->value, &PyDoubleArrType_Type);
     int type = PyArray_TYPE((PyArrayObject *)operand->value);
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
 }
@@ -164,7 +165,7 @@ PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *left, PyObject *rig
 PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *operand)
 {
     Operand x;
-    if (!steps_operand(operand, &x) || !x.active)
+    if (!steps_operand(operand, &x) || !x.active || PyFloat_CheckExact(x.value))
         return NOT_HERE;
     PyObject *plan = steps_plan(ufunc, 4);
     if (plan == NULL || calls_python(ufunc, kind) || !steps_is_lean(x.context))

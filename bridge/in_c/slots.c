@@ -339,6 +339,9 @@ PyObject *steps_fresh(PyObject *context, PyObject *value)
 {
     if (Py_IS_TYPE(value, &PyDoubleArrType_Type))
         return steps_scalar(context, value, Py_True);
+    if (PyFloat_CheckExact(value))
+        return rooted(context, bound.weak_scalar, value, PyTuple_New(0), (PyObject *)PyArray_DescrFromType(NPY_DOUBLE),
+                      Py_True);
     if (Py_IS_TYPE(value, &PyFloatArrType_Type))
         return rooted(context, bound.scalar, value, PyTuple_New(0), (PyObject *)PyArray_DescrFromType(NPY_FLOAT),
                       Py_True);

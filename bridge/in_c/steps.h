@@ -31,7 +31,8 @@
  * Python. */
 typedef struct {
     bool ready;
-    PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write;
+    PyTypeObject *buffer, *scalar, *weak_scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write,
+        *write;
     PyTypeObject *array_memory, *borrowed_root, *call, *lean, *operation, *update, *shaped;
     Py_ssize_t value, place;                                                               /* Buffer, Scalar */
     Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
