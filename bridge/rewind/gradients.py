@@ -71,7 +71,8 @@ class Gradients(Lifetime):
         self.once = once and not (self.zeros == "strong" and self.home.mends)
         with suspended(self):
             self.snapshots.check_frozen()
-            self._settle()
+            if not self.settled or self.exchanging:
+                self._settle()
             self._shown = []
             if self.handed_out:
                 self.check_handed_out()
@@ -110,7 +111,7 @@ class Gradients(Lifetime):
             self.show_again(self._shown)
             self.asked = {}
             self.forget_shadows()
-        if self.exchanging and self.is_torn:
+        if self.is_torn:
             raise ContextError(
                 "an earlier backward pass of this pull was interrupted while it put memory back",
                 remedy="call vjp again: what the function has left in memory is not known any more",

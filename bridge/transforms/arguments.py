@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -49,49 +50,39 @@ class Arguments:
         if by_name:
             self.argnums = tuple([len(args) + by_name.index(key) if isinstance(key, str) else key for key in keys])
         self.places: list[Any] = []
-        self._originals: list[tuple[np.ndarray, Any]] = []
         self.buffers: list[Any] = []
-        self._structures: dict[int, Any] = {}
-        # The leaves of each differentiated argument, and whether they are floats.
-        self._given: dict[int, list[tuple[Any, bool]]] = {}
+        self._originals: list[tuple[np.ndarray, Any]] = []
+        # The structure of each differentiated argument, its leaves, and which of these are floats.
+        self._given: dict[int, tuple[Any, list[Any], list[bool]]] = {}
         flat: list[Entering] = []
+        parts: list[tuple[str, Any, int, int]] = []
         holding: list[int] = []
-        shapes: list[tuple[Any, int]] = []
-        everything = [*args, *[kwargs[name] for name in by_name]] if by_name else list(args)
-        if rest:
-            everything.append(rest)
-        names = [f"argument {key!r}" for key in (*range(len(args)), *by_name)] + ["a keyword argument"]
+        everything = [*args, *[kwargs[name] for name in by_name], *([rest] if rest else [])] if kwargs else args
         for k, arg in enumerate(everything):
+            key = k if k < len(args) else by_name[k - len(args)] if k < len(args) + len(by_name) else None
+            name = "a keyword argument" if key is None else f"argument {key!r}"
             leaves, structure = leaves_of(arg)
             wanted = k in self.argnums
             if wanted:
-                self._structures[k] = structure
-                self._given[k] = [(leaf, is_differentiable(leaf)) for leaf in leaves]
-                if not all([is_float for _, is_float in self._given[k]]):
-                    check_leaves(leaves, structure, k if k < len(args) else by_name[k - len(args)], allow_int)
+                floats = [is_differentiable(leaf) for leaf in leaves]
+                self._given[k] = structure, leaves, floats
+                if not all(floats):
+                    check_leaves(leaves, structure, key, allow_int)
             if type(arg) not in (np.ndarray, float):
                 holding.append(k)
+            parts.append((name, structure, len(flat), len(flat) + len(leaves)))
             if type(structure) is ObjectStructure:
                 named = zip(leaves, structure.paths(), strict=True)
-                flat += [Entering(leaf, wanted, names[k] + path, k, True) for leaf, (path, _) in named]
+                flat += [Entering(leaf, wanted, name + path, k, True) for leaf, (path, _) in named]
             else:
-                flat += [Entering(leaf, wanted, names[k], k, False) for leaf in leaves]
-            shapes.append((structure, len(leaves)))
+                flat += [Entering(leaf, wanted, name, k, False) for leaf in leaves]
         entered = enter(context, flat)
         context.entered_as = []
-        for entry, buffer in zip(flat, entered, strict=True):
-            if isinstance(entry.leaf, np.ndarray) and hasattr(buffer, "place"):
-                self._originals.append((entry.leaf, buffer))
+        for number, buffer in enumerate(entered):
+            if isinstance(flat[number].leaf, np.ndarray) and hasattr(buffer, "place"):
+                self._originals.append((flat[number].leaf, buffer))
                 context.entered_as.append(buffer)
-        tracked: dict[int, list[Any]] = {}
-        rebuilt_args = []
-        start = 0
-        for k, (structure, count) in enumerate(shapes):
-            part = entered[start : start + count]
-            start += count
-            rebuilt_args.append(rebuilt(structure, part))
-            if k in self.argnums:
-                tracked[k] = part
+        rebuilt_args = [rebuilt(structure, entered[start:end]) for _, structure, start, end in parts]
         self.args = tuple(rebuilt_args[: len(args)])
         self.kwargs: dict[str, Any] = {}
         if kwargs:
@@ -99,12 +90,13 @@ class Arguments:
             given_names |= rebuilt_args[-1] if rest else {}
             self.kwargs = {name: given_names[name] for name in kwargs}
         self._held_twice: HeldTwice | None = None
-        if len(holding) > 1 or any([isinstance(everything[k], (dict, list, tuple)) for k in holding]):
-            given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
+        if len(holding) > 1 or (holding and isinstance(everything[holding[0]], (dict, list, tuple))):
+            given = [(*parts[k][:2], everything[k], rebuilt_args[k]) for k in holding]
             self._held_twice = HeldTwice(given)
         for k in self.argnums:
-            for (_, is_float), buffer in zip(self._given[k], tracked[k], strict=True):
+            for number, is_float in enumerate(self._given[k][2], parts[k][2]):
                 if is_float:
+                    buffer = entered[number]
                     if type(buffer) is ARRAYS.labelled:
                         buffer = buffer.__bridge_array__
                     self.buffers.append(buffer)
@@ -137,25 +129,26 @@ class Arguments:
         found = iter(gradients)
         parts = []
         for k in self.argnums:
-            leaves = [_as_given(next(found), leaf) if is_float else None for leaf, is_float in self._given[k]]
-            parts.append(rebuilt(self._structures[k], leaves))
+            structure, leaves, floats = self._given[k]
+            values = [_as_given(next(found), leaf) if floats[n] else None for n, leaf in enumerate(leaves)]
+            parts.append(rebuilt(structure, values))
         return parts[0] if self.single else tuple(parts)
 
     def matching(self, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the differentiable leaves, in order."""
-        found = []
+        found, originals = [], []
         for k in self.argnums:
+            structure, primals, floats = self._given[k]
             try:
                 none = tangents[k] is None
-                leaves = [None] * len(self._given[k]) if none else leaves_along(self._structures[k], tangents[k])
+                leaves = [None] * len(primals) if none else leaves_along(structure, tangents[k])
             except Mismatch as error:
                 raise CotangentError(
-                    f"the tangent of argument {k} has the structure {error}, the argument has "
-                    f"{shown(self._structures[k])}",
+                    f"the tangent of argument {k} has the structure {error}, the argument has {shown(structure)}",
                     remedy="give a tangent in the containers of its primal",
                 ) from error
-            found += [t for t, (_, is_float) in zip(leaves, self._given[k], strict=True) if is_float]
-        originals = [leaf for k in self.argnums for leaf, is_float in self._given[k] if is_float]
+            found += list(compress(leaves, floats))
+            originals += list(compress(primals, floats))
         return said_once(found, originals, self.places)
 
 
@@ -179,7 +172,7 @@ def _as_given(gradient: Any, leaf: Any) -> Any:
     return gradient[()] if is_array and gradient.shape == () else gradient
 
 
-def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: bool) -> None:
+def check_leaves(leaves: list[Any], structure: Any, key: int | str | None, allow_int: bool) -> None:
     """Raise ArgumentError if a leaf of an argument, told by its position or name, cannot be differentiated.
 
     What an object holds beside its floats and float arrays is no error, unless floats may be hidden in it.

@@ -46,9 +46,12 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
     entered: list[Any] = [entry.leaf for entry in flat]
     arrays = []
     for k, (leaf, wanted, _, _, among_objects) in enumerate(flat):
-        if among_objects and not is_differentiable(leaf) and isinstance(leaf, np.generic):
+        if type(leaf) is float:
+            if wanted:
+                entered[k] = _number(context, leaf)
+        elif among_objects and not is_differentiable(leaf) and isinstance(leaf, np.generic):
             continue
-        if among_objects and _stays_plain(leaf, wanted):
+        elif among_objects and _stays_plain(leaf, wanted):
             entered[k] = leaf.copy()
         elif isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
             if type(leaf) is not np.ndarray:
