@@ -57,6 +57,7 @@ _own = threading.local()
 _edition = object()
 # Modules that are not read, and the library that each waits for. Replaced, never changed; None: nothing is read.
 _waiting: dict[str, str] | None = None
+_waited_for: frozenset[str] = frozenset()
 
 
 def find(function: Any) -> Rule | None:
@@ -85,7 +86,7 @@ def holder_of(kind: type[Any]) -> tuple[str, type[Any]] | None:
 
 def read_book() -> None:
     """Read the families that were not read yet; those about another library only once the program has loaded it."""
-    if _waiting is not None and not any(map(sys.modules.get, _waiting.values())):
+    if _waiting is not None and sys.modules.keys().isdisjoint(_waited_for):
         return
     with _lock:
         # A family that asks for a rule while it is read finds those of the families before it.
@@ -166,7 +167,7 @@ def is_reading() -> bool:
 
 
 def _read_families() -> None:
-    global _waiting
+    global _waiting, _waited_for
     unread = _waiting
     if unread is None:
         families = pkgutil.iter_modules(import_module("bridge.rules").__path__, "bridge.rules.")
@@ -185,7 +186,7 @@ def _read_families() -> None:
                     import_module(module)
                 except Postponed as reason:
                     waiting[module] = str(reason)
-    _waiting = waiting
+    _waiting, _waited_for = waiting, frozenset(waiting.values())
 
 
 @contextmanager
