@@ -241,8 +241,8 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """`call` of a function past its handler, if it has one."""
     if isinstance(function, np.ufunc):
         return function(*args, **kwargs)
-    if not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ARRAYS.buffer:
-        found = _product(function, *args)
+    if not kwargs and 0 < len(args) < 3 and type(args[0]) is type(args[-1]) is ARRAYS.buffer:
+        found = _of_buffers(function, args)
         if found is not NotImplemented:
             return found
     context = context_of((*args, *kwargs.values()))
@@ -278,19 +278,23 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
 
 
-def _product(function: Any, x: Any, y: Any) -> Any:
-    """A product of two Buffers of one context, which has no parameters but these; NotImplemented for all else."""
+def _of_buffers(function: Any, args: tuple[Any, ...]) -> Any:
+    """A function of one Buffer alone, or a product of two of one context; NotImplemented for all else."""
     rule = RULES.get(function)
-    context = x.place.context
-    if rule is None or rule.structure != "multilinear" or not rule.takes_arrays or not context.lean:
+    context = args[0].place.context
+    if rule is None or rule.supports is not None or not context.lean:
         return NotImplemented
-    if context is not y.place.context or function in MUTATING or function in REFUSED or function in ZERO_PULL:
+    if len(args) == 1:
+        is_other = function in HANDLED
+    else:
+        is_product = rule.structure == "multilinear" and rule.takes_arrays
+        is_other = not is_product or context is not args[1].place.context
+    if is_other or function in MUTATING or function in REFUSED or function in ZERO_PULL:
         return NotImplemented
     context.check_usable()
-    value = function(x.value, y.value)
-    inputs = (x.place if x.place.active else None, y.place if y.place.active else None)
-    made = Call(function, rule, (x.value, y.value), inputs)
-    return wrap_result(context, value, (x, y), lambda fresh: context.result(made, fresh))
+    values = tuple([x.value for x in args])
+    made = Call(function, rule, values, tuple([x.place if x.place.active else None for x in args]))
+    return wrap_result(context, function(*values), args, lambda fresh: context.result(made, fresh))
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -305,8 +309,7 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
         rule.supports.check(rule.name, (*rule.parameters[: len(args)], *kwargs), (*args, *kwargs.values()))
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
-        is_plain = context.lean and not plain and function not in HANDLED
-        value = function(*values) if is_plain else context.home.value(call, function, values, {})
+        value = context.home.value(call, function, values, {})
         made = Call(function, rule, values, inputs, kwargs, plain)
         return wrap_result(context, value, args, lambda fresh: context.result(made, fresh))
     named, _, _ = unwrapped(context, tuple(kwargs.values()))

@@ -101,7 +101,7 @@ static bool is_array(PyObject *thing, Operand *operand)
     return steps_operand(thing, operand) && (operand->plain || Py_IS_TYPE(thing, bound.buffer));
 }
 
-/* `dispatch._product`: a product of two Buffers of one context, or of one and a plain array; NOT_HERE for all else. */
+/* `dispatch._of_buffers`: a product of two Buffers of one context, or of one and a plain array; NOT_HERE for all else. */
 PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject *right)
 {
     Operand x, y;
