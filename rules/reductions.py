@@ -7,7 +7,6 @@ over the other elements without dividing, so that zeros in the data are no speci
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from bridge.extend import Case, Facts, composed, conj, nondifferentiable, rule, sum_to_shape
 from bridge.rules.contractions import as_operand
 
-_SMALL = 1 << 10
+_SHORT = 1 << 10
 
 
 def _kept(ct, a, axis, keepdims):
@@ -33,9 +32,9 @@ def _fitted(cotangent, a):
     cotangent = _real_if(a, cotangent)
     if cotangent.shape == a.shape:
         return cotangent
-    # A small array is made sooner than a view.
-    small = isinstance(cotangent, np.generic) and math.prod(a.shape) < _SMALL
-    return np.full(a.shape, cotangent) if small else np.broadcast_to(cotangent, a.shape)
+    # A short vector is made sooner than a view. Of more axes it would decide in which order others lie.
+    is_short = isinstance(cotangent, np.generic) and len(a.shape) == 1 and a.shape[0] < _SHORT
+    return np.full(a.shape, cotangent) if is_short else np.broadcast_to(cotangent, a.shape)
 
 
 def _masked(value, where):
