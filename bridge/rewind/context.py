@@ -110,7 +110,7 @@ class Context(Gradients, Lean):
             watch(self.log)
             if self.once and self.loan is not None:
                 # Nothing is lent again. Without cycles, all memory is freed here, before a garbage collection.
-                self.loan.forget()
+                del self.loan.names
                 self.loan = None
 
     def _may_be_lean(self) -> bool:

@@ -284,7 +284,7 @@ class Loan:
 
     def forget(self) -> None:
         """Hold nothing any more, after everything was put back: nothing will be lent again."""
-        vars(self).clear()
+        self.arrays, self.touched, self._after = [], {}, []
 
     def _returned(self) -> Lent | None:
         """Give every array its bits; one that somebody has written into meanwhile, if there is one."""
