@@ -1224,7 +1224,7 @@ def a_history_of_what_a_function_returns(A, v, a):
 
 @python("compiled code stops too often")
 def a_branch_that_is_taken_each_time(A, v, a):
-    for i in range(6000):
+    for i in range(20000):
         v[i % 4] *= a
         if i >= 0:
             print(end="")
