@@ -101,7 +101,7 @@ static bool is_array(PyObject *thing, Operand *operand)
     return steps_operand(thing, operand) && (operand->plain || Py_IS_TYPE(thing, bound.buffer));
 }
 
-/* `dispatch._of_buffers`: a product of two Buffers of one context, or of one and a plain array; NOT_HERE for all else. */
+/* `dispatch._of_buffers` of a product: of two Buffers of one context, or one and a plain array; else NOT_HERE. */
 PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject *right)
 {
     Operand x, y;
