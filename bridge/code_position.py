@@ -29,7 +29,7 @@ _LIBRARIES = (
     _HERE,
     os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
 )
-_USERS = (os.path.join(_HERE, "demo") + os.sep,)
+_USERS = (os.path.join(_HERE, "demo") + os.sep, os.path.join(_HERE, "source", "elementwise.py"))
 _MOST = 10_000
 """How many names of files are remembered: what is made at run time often has a name of its own."""
 

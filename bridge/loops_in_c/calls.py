@@ -14,7 +14,7 @@ from bridge.loops_in_c.appending import Appending
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Load, Stmt, Store
-from bridge.loops_in_c.objects import Step, at
+from bridge.loops_in_c.objects import Step, at, is_ruled
 from bridge.loops_in_c.stopping import Branch, Inserted, Reason, without
 from bridge.loops_in_c.values import (
     Elements,
@@ -30,9 +30,9 @@ from bridge.loops_in_c.values import (
     bound_flag,
     read_by,
 )
-from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library
 from bridge.source.nodes import copied
+from bridge.source.numba import is_jitted
 from bridge.source.reading import source_of
 
 RESULT, FIRST = ".result", ".first"
@@ -132,8 +132,10 @@ class Calls(Appending):
             if call is not None and type(call.value) is FunctionType:
                 self.note(Read(found.path, Step("special", "__call__"), call.value, False))
                 first, found = (found, *first), self.of_object(call.value)
+        if isinstance(found, Known) and is_jitted(found.value) and not is_ruled(found.value):
+            found = self.part(found, Step("attribute", "py_func"), node)
         function = found.value if isinstance(found, Known) else None
-        if type(function) is not FunctionType or function in book.RULES or function in book.MUTATING:
+        if type(function) is not FunctionType or is_ruled(function):
             return None
         if is_library(function.__code__.co_filename, function.__module__ or ""):
             return None

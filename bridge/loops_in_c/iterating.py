@@ -11,6 +11,7 @@ from bridge.loops_in_c.ir import Block, Check, Const, Expr, Op
 from bridge.loops_in_c.objects import Step, at
 from bridge.loops_in_c.outermost import REST
 from bridge.loops_in_c.values import ONE, ZERO, Elements, Listed, Number, Several, Value
+from bridge.source.numba import is_range
 
 Item = Callable[[ast.expr], ast.expr]
 
@@ -37,14 +38,14 @@ class Iterating(Calls):
         """What a range counts, or one that is reversed; None of something else."""
         if not isinstance(node, ast.Call) or node.keywords or not node.args:
             return None
-        if self.known(node.func) is range:
+        if is_range(self.known(node.func)):
             call = node
             counts: Counts = self.computed(node.lineno, lambda: self._range(call))
             return counts
         inner = node.args[0]
         if self.known(node.func) is not reversed or not isinstance(inner, ast.Call) or len(node.args) != 1:
             return None
-        found = self.counts(inner) if self.known(inner.func) is range else None
+        found = self.counts(inner) if is_range(self.known(inner.func)) else None
         if found is None:
             return None
         start, count, step, is_nonneg = found

@@ -18,6 +18,7 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.loops_in_c.functions import name_of
 from bridge.rulebook import book
+from bridge.source.numba import is_jitted
 
 ABSENT = object()
 """In the place of the value of an attribute that an object does not have."""
@@ -204,10 +205,16 @@ def kind_of(value: Any) -> tuple[Any, ...]:
     if is_tracked(value) or isinstance(value, (type, ModuleType, Enum, np.ndarray)) or name_of(value):
         return ()
     if kind is FunctionType:
-        is_ruled = value in book.RULES or value in book.MUTATING
-        return (kind, value.__code__, is_ruled, value.__globals__)
+        return (kind, value.__code__, is_ruled(value), value.__globals__)
+    if is_jitted(value):
+        return (kind, is_ruled(value))
     has_parts = kind.__dictoffset__ != 0 or kind in (dict, list, tuple, partial) or "__slots__" in vars(kind)
     return (kind,) if has_parts else ()
+
+
+def is_ruled(function: Any) -> bool:
+    """Whether a user has registered a rule for a function."""
+    return function in book.RULES or function in book.MUTATING
 
 
 def is_same_kind(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

@@ -37,6 +37,7 @@ from bridge.source.library_calls import (
     standing_with_functions,
     without_rule,
 )
+from bridge.source.numba import check_draw
 from bridge.source.reading import reading_of, twin
 from bridge.source.twins import note_rebound, twin_of, twins
 
@@ -49,6 +50,9 @@ METHODS: dict[tuple[type, str], Callable[..., Any]] = {}
 OF_KIND: dict[type, Callable[..., Any]] = {}
 """What is called in place of objects of a library's class; it gets the object first."""
 
+BY_NAME: dict[tuple[str, str], Callable[[Any], Any]] = {}
+"""The same by the module and the name of the class, for a library that is not imported here: what gives the callee."""
+
 _ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings", "_warnings", "logging"})
 """Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
 
@@ -58,6 +62,7 @@ book.ON_ENTRY += [_made.clear, twins.clear]
 
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
+    check_draw(callee)
     called = _called_for(callee)
     if not COUNT.number or (called is not callee and getattr(called, "__wrapped__", None) is not callee):
         return called
@@ -104,7 +109,7 @@ def _called_for(callee: Any) -> Any:
     return _of_object(callee)
 
 
-def _as_told(function: FunctionType) -> Any:
+def _as_told(function: Any) -> Any:
     """What is called for a function of the program that a user has given a rule or a stand-in; None if he has not."""
     stand_in = book.STAND_INS.get(function)
     if stand_in is not None:
@@ -318,9 +323,11 @@ def _of_object(callee: Any) -> Any:
             args = ARRAYS.seen(args)
             keywords = {name: ARRAYS.seen(value) for name, value in keywords.items()}
         return functools.partial(called, *args, **keywords)
-    by_kind = OF_KIND.get(kind)
+    by_kind, by_name = OF_KIND.get(kind), BY_NAME.get((kind.__module__, kind.__name__))
     if by_kind is not None:
         return functools.partial(by_kind, callee)
+    if by_name is not None:
+        return _as_told(callee) or by_name(callee)
     if isinstance(callee, np.ufunc) or kind.__name__ == "_ArrayFunctionDispatcher":
         return _ruled_if_known(callee)
     call = kind.__call__

@@ -1,6 +1,7 @@
 """Callables that are not Python, and get no tracked values: they would read the memory of an object past its methods.
 
-C, C++ and Fortran behind ctypes, cffi, Cython, pybind11, nanobind, SWIG or f2py, and functions that Numba compiles.
+C, C++ and Fortran behind ctypes, cffi, Cython, pybind11, nanobind, SWIG or f2py, and what Numba compiles, apart from
+functions whose source is read (`numba.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _TAKES_OBJECTS = frozenset({"builtins", "bridge", "numpy", "scipy", "jax", "jaxl
 """Libraries whose compiled functions leave objects that they do not know alone, or have an error of their own here."""
 
 _OF_C: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]
+_OF_NUMBA = ("numba.typed", "numba.experimental")
+"""Modules of Numba's whose Python functions call compiled ones with what they get."""
 _IN_PYTHON = (FunctionType, MethodType, functools.partial)
 
 
@@ -35,6 +38,8 @@ def is_compiled(callee: Any) -> bool:
     root = _home_of(callee, kind, is_class)
     if root in _TAKES_OBJECTS or root in sys.stdlib_module_names:
         return False
+    if kind.__module__.startswith("numba.") or (kind is FunctionType and callee.__module__.startswith(_OF_NUMBA)):
+        return True
     if kind is MethodType:
         return is_compiled(callee.__func__)
     if kind is FunctionType or (is_class and type(callee.__init__) is FunctionType):
@@ -45,8 +50,8 @@ def is_compiled(callee: Any) -> bool:
     return _is_wrapper(kind.__module__) if type(call) in _IN_PYTHON else True
 
 
-def refusing(callee: Any) -> Callable[..., Any]:
-    """Compiled code that is not called with tracked values which carry a gradient."""
+def refusing(callee: Any, reason: str = "") -> Callable[..., Any]:
+    """Compiled code that is not called with tracked values which carry a gradient; `reason`: why it is not read."""
 
     @passed_over
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -54,17 +59,17 @@ def refusing(callee: Any) -> Callable[..., Any]:
             for name, value in (*enumerate(args), *kwargs.items()):
                 lost = _carrying(value)
                 if lost is not None:
-                    raise _error(callee, name, lost)
+                    raise _error(callee, name, lost, reason)
         return callee(*args, **kwargs)
 
     return call
 
 
-def _error(callee: Any, name: object, lost: Any) -> BridgeError:
+def _error(callee: Any, name: object, lost: Any, reason: str) -> BridgeError:
     owner = callee if hasattr(callee, "__name__") else type(callee)
     called = f"{home(owner)}.{owner.__name__}".lstrip(".")
     which = f"argument {name + 1}" if isinstance(name, int) else f"argument {name}"
-    how = f"{which} of {called}, which is compiled code,"
+    how = f"{which} of {called}, which is compiled code{reason and f' and is not read ({reason})'},"
     remedy = (
         f"give it a rule: call what bridge.rule({called})(pull) returns, or bridge.mutating_rule if it writes into its "
         "arguments; or pass bridge.detach(value), if no gradient is to flow through it"

@@ -45,7 +45,7 @@ _PASSING = frozenset({
 _IS_OF_PYTHON = 1 << 9
 """The flag of classes that are made when the program runs."""
 
-_LIBRARIES = frozenset({"bridge", "logging", "threading", "unittest", "_pytest"})
+_LIBRARIES = frozenset({"bridge", "numba", "logging", "threading", "unittest", "_pytest"})
 
 
 class Exchange:

@@ -244,10 +244,12 @@ def _is_held(over: ast.expr) -> bool:
     if isinstance(over, ast.Call):
         named = over.func.id if isinstance(over.func, ast.Name) else getattr(over.func, "attr", "")
         is_plain = not any(isinstance(one, ast.Starred) for one in over.args) and all(one.arg for one in over.keywords)
-        return is_plain and (named == "range" or named in _OF_PARTS or named in _MAKING)
+        return is_plain and (named in _RANGES or named in _OF_PARTS or named in _MAKING)
     return isinstance(over, (ast.Name, ast.Attribute, ast.Subscript))
 
 
+_RANGES = frozenset({"range", "prange"})
+"""`range`, and Numba's, which is `range` without threads."""
 _OF_PARTS = frozenset({"enumerate", "zip", "reversed"})
 """Functions that go over ranges and arrays."""
 _MAKING = frozenset({"arange", "linspace", "logspace", "geomspace", "array", "asarray"})

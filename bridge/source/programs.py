@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from bridge.rewind.interpreter import current_context
-from bridge.source import looping, operations
+from bridge.source import jitted, looping, operations
 from bridge.source.borrowing import Loan
 from bridge.source.reading import reading_of, twin
 from bridge.source.staging import control
@@ -63,6 +63,9 @@ def part(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the program that a loop or a checkpoint of this package calls: read, if its program is."""
     context = current_context()
     return f if context is None or context.loan is None else _reader(context).of(f)
+
+
+jitted.Program.part = staticmethod(part)
 
 
 def itself(f: Callable[..., Any]) -> Callable[..., Any]:

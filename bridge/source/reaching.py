@@ -47,7 +47,7 @@ _SHOWN = frozenset({
 """Classes of objects that show all that they have."""
 
 _TRACKED = frozenset({Buffer, Scalar, WeakScalar})
-_LIBRARIES = frozenset({"bridge", "numpy", "scipy", "builtins", "math", "jax"})
+_LIBRARIES = frozenset({"bridge", "numba", "numpy", "scipy", "builtins", "math", "jax"})
 _INDIRECT = frozenset({"eval", "exec", "globals", "vars", "locals", "__import__"})
 
 

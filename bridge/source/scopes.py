@@ -173,7 +173,7 @@ def _other_names(node: ast.AST) -> Iterator[str]:
 def _counter(values: ast.expr) -> ast.expr | None:
     """A number, if a loop runs over a range; else None."""
     called = values.func.id if isinstance(values, ast.Call) and isinstance(values.func, ast.Name) else ""
-    return ast.Constant(0) if called == "range" else None
+    return ast.Constant(0) if called in ("range", "prange") else None
 
 
 def _is_number(value: ast.expr | None, numbers: set[str]) -> bool:

@@ -43,6 +43,9 @@ def edges(one: Any) -> Iterator[Edge]:
     if kind is FunctionType:
         yield from _of_function(one)
         return
+    if is_numbas(kind):
+        yield None, one, None, source_of_numbas(one)
+        return
     if kind in _VIEWED:
         yield from ((None, one, None, value) for value in gc.get_referents(one))
         return
@@ -54,6 +57,17 @@ def edges(one: Any) -> Iterator[Edge]:
         known.add(id(edge[3]))
         yield edge
     yield from _in_attributes(one, known)
+
+
+def is_numbas(kind: type) -> bool:
+    """Whether a class is Numba's. Apart from the source, its functions hold the state of a compiler."""
+    return str(kind.__module__).startswith("numba.")
+
+
+def source_of_numbas(one: Any) -> FunctionType | None:
+    """The Python function that Numba compiles for an object of its classes; None if there is none."""
+    found = getattr(one, "__wrapped__", None)
+    return found if type(found) is FunctionType else None
 
 
 def _inside(one: Any, kind: Any) -> Iterator[Edge]:

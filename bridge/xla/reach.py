@@ -25,7 +25,7 @@ import numpy as np
 
 from bridge.code_position import resolve
 from bridge.errors import TraceError
-from bridge.state.graph import held_by, objects_in
+from bridge.state.graph import held_by, is_numbas, objects_in, source_of_numbas
 from bridge.state.slots import GONE, MEMORY
 from bridge.xla import holders
 from bridge.xla.code_facts import facts_of_code, names_in
@@ -118,6 +118,9 @@ class Reach:
     def _look(self, one: Any) -> Iterator[Found]:
         """What one thing has."""
         kind = type(one)
+        if is_numbas(kind):
+            self._add(source_of_numbas(one))
+            return
         if isinstance(one, FunctionType):
             yield from self._function(one)
         elif isinstance(one, partial):

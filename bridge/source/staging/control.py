@@ -25,6 +25,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import describes, is_abstract, note_plain
 from bridge.source import asking, callees, targets
 from bridge.source.iterating import elements
+from bridge.source.numba import check_draw, is_range
 from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
@@ -47,6 +48,7 @@ class StagedReader(Reader):
     def of(self, callee: Any) -> Any:
         """What is to be called, staged where it is a function of the program."""
         callee = maybe.given(callee)
+        check_draw(callee)
         effects.check(callee)
         if type(callee) is BuiltinFunctionType and (callee in numbers.ROUNDED or callee in _ASKING):
             return numbers.ROUNDED.get(callee) or _ASKING[callee]
@@ -245,7 +247,7 @@ class StagedReader(Reader):
             return self.of(function)
         try:
             known = numbers.LAST.get(function) if is_last else None
-            known = known or numbers.COUNTED.get(function)
+            known = known or numbers.COUNTED.get(range if is_range(function) else function)
             return checked(known) if known is not None else self.of(function)
         except TypeError:
             return self.of(function)

@@ -37,8 +37,8 @@ from bridge.source.staging.once import read_once
 from bridge.source.staging.plainer import plainer, plainer_expression
 
 COUNTED = frozenset({
-    "range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len", "any", "all", "round", "sorted",
-    "print", "input", "open",
+    "range", "prange", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len", "any", "all", "round",
+    "sorted", "print", "input", "open",
 })  # fmt: skip
 """Functions of Python's to which numbers may be given that are not known yet, or whose calls are seen."""
 

@@ -1,0 +1,79 @@
+"""Objects of Numba, recognised by the names of their classes and modules: Numba is never imported here."""
+
+from __future__ import annotations
+
+import random
+import threading
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import RefusedError
+
+_GENERATORS = (np.random.RandomState, random.Random)
+"""The classes of the generators that NumPy's and Python's modules draw from; Numba has generators of its own."""
+
+
+class _Running(threading.local):
+    """Inside, functions that Numba compiles run as Python."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+
+
+RUNNING = _Running()
+
+
+def is_jitted(thing: Any) -> bool:
+    """Whether something is a function that `njit` or `jit` made."""
+    return type(thing).__name__ == "CPUDispatcher" and type(thing).__module__ == "numba.core.registry"
+
+
+def is_range(function: Any) -> bool:
+    """Whether something is `range`, or `numba.prange`, which is `range` without threads."""
+    is_parallel = getattr(function, "__name__", "") == "prange" and function.__module__ == "numba.misc.special"
+    return function is range or is_parallel
+
+
+def check_draw(callee: Any) -> None:
+    """Before a call: a function that Numba compiles does not draw from the generators of NumPy's and Python's modules.
+
+    Raises
+    ------
+    RefusedError : such a function runs as Python, and draws.
+    """
+    if RUNNING.depth and isinstance(getattr(callee, "__self__", None), _GENERATORS):
+        refuse_draw()
+
+
+def refuse_draw() -> None:
+    """Raise a RefusedError for a draw from a generator of Numba's."""
+    raise RefusedError(
+        "a function that Numba compiles draws random numbers, from a generator that only compiled code can reach",
+        where=resolve(here()),
+        remedy="draw outside of it, or pass it a generator: np.random.default_rng(seed)",
+    )
+
+
+def draws(function: FunctionType) -> bool:
+    """Whether a function that Numba compiles, or one that it calls, draws random numbers, as far as names show."""
+    seen, below = set(), [function]
+    while below:
+        found = below.pop()
+        if found in seen:
+            continue
+        seen.add(found)
+        if "random" in found.__code__.co_names:
+            return True
+        for one in map(found.__globals__.get, found.__code__.co_names):
+            if isinstance(getattr(one, "__self__", None), _GENERATORS):
+                return True
+            below += [one.py_func] if is_jitted(one) else []
+    return False
