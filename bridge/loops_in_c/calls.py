@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from bridge.loops_in_c.values import (
 )
 from bridge.source.finding import Unread, is_library
 from bridge.source.nodes import copied
-from bridge.source.numba import is_jitted
+from bridge.source.numba import is_jitted, is_of_floats, is_vectorized
 from bridge.source.reading import source_of
 
 RESULT, FIRST = ".result", ".first"
@@ -58,12 +59,14 @@ class Callee(NamedTuple):
     known : the function as a value, with the path to its free variables and defaults.
     first : the object of a method, and arguments of a `partial`.
     named : arguments of a `partial` by their names.
+    is_elementwise : whether it is of `numba.vectorize`, so that it takes and returns numbers of NumPy's.
     """
 
     function: Any
     known: Known
     first: tuple[Value, ...]
     named: Mapping[str, Value]
+    is_elementwise: bool = False
 
 
 class Calls(Appending):
@@ -124,6 +127,11 @@ class Calls(Appending):
             self.length(keywords, node)
             named = {name: self.part(keywords, Step("item", name), node) for name in keywords.value} | named
             found = self.part(found, Step("partial", "func"), node)
+        is_elementwise = isinstance(found, Known) and is_vectorized(found.value)
+        if isinstance(found, Known) and (is_jitted(found.value) or is_elementwise) and not is_ruled(found.value):
+            if is_elementwise and not is_of_floats(found.value):
+                self.refuse(f"a call of {found.value.__name__}, of numba.vectorize, without a loop for floats", node)
+            found = self.part(found, Step("attribute", "__wrapped__"), node)
         if isinstance(found, Known) and type(found.value) is MethodType:
             owner, found = self._unbound(found, node)
             first = (*owner, *first)
@@ -132,15 +140,13 @@ class Calls(Appending):
             if call is not None and type(call.value) is FunctionType:
                 self.note(Read(found.path, Step("special", "__call__"), call.value, False))
                 first, found = (found, *first), self.of_object(call.value)
-        if isinstance(found, Known) and is_jitted(found.value) and not is_ruled(found.value):
-            found = self.part(found, Step("attribute", "py_func"), node)
         function = found.value if isinstance(found, Known) else None
         if type(function) is not FunctionType or is_ruled(function):
             return None
         if is_library(function.__code__.co_filename, function.__module__ or ""):
             return None
         assert isinstance(found, Known)
-        return Callee(function, found, first, named)
+        return Callee(function, found, first, named, is_elementwise)
 
     def _called(self, node: ast.expr) -> tuple[tuple[Value, ...], Value | None]:
         """What a call calls, after the object or the class of a method; None if it is no known object."""
@@ -217,6 +223,8 @@ class Calls(Appending):
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
         values = self._arguments(callee, definition, node)
+        if callee.is_elementwise and not all(map(_is_float, values.values())):
+            self.refuse(f"a call of {function.__name__}, of numba.vectorize, with something else than floats", node)
         scope = self.prefix, self.callers, self.look, self.globals, self.code, self.fixed
         names = function.__globals__
 
@@ -265,6 +273,10 @@ class Calls(Appending):
         self.block = outer
         self.line = node.lineno
         self.check_unread(first, before, earlier, inner, f"a call in an expression of {function.__name__}", node)
+        if callee.is_elementwise:
+            if not (isinstance(result, Number) and _is_float(result)):
+                self.refuse(f"a call of {function.__name__}, of numba.vectorize, which returns no float", node)
+            return replace(result, weak=False)
         return result
 
     def check_unread(
@@ -555,6 +567,10 @@ def _leaves(node: ast.AST) -> list[ast.expr]:
 def _place(node: ast.AST) -> str:
     """The position of an expression. Those that begin at one place end at several."""
     return ".".join(str(getattr(node, name, 0)) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value, Number) and value.expr.kind == "f"
 
 
 def _alike(one: Value | None, other: Value | None) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.loops_in_c.functions import name_of
 from bridge.rulebook import book
-from bridge.source.numba import is_jitted
+from bridge.source.numba import is_jitted, is_vectorized
 
 ABSENT = object()
 """In the place of the value of an attribute that an object does not have."""
@@ -206,7 +206,7 @@ def kind_of(value: Any) -> tuple[Any, ...]:
         return ()
     if kind is FunctionType:
         return (kind, value.__code__, is_ruled(value), value.__globals__)
-    if is_jitted(value):
+    if is_jitted(value) or is_vectorized(value):
         return (kind, is_ruled(value))
     has_parts = kind.__dictoffset__ != 0 or kind in (dict, list, tuple, partial) or "__slots__" in vars(kind)
     return (kind,) if has_parts else ()

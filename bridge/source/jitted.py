@@ -16,11 +16,14 @@ from bridge.arrays.buffer import is_weak
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.values import is_abstract
 from bridge.source import callees
 from bridge.source.compiled_code import refusing
 from bridge.source.elementwise import BY_COUNT
 from bridge.source.exchanging import Exchange
+from bridge.source.first_calls import compared
 from bridge.source.keeping import any_tracked
 from bridge.source.lending import COUNT
 from bridge.source.library_calls import passed_over
@@ -39,9 +42,13 @@ def _called(made: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call of a function that `njit` or `jit` made."""
     if not _is_for_python(made, args, kwargs):
         return made(*args, **kwargs)
-    run = Program.part(made.py_func)
-    with RUNNING:
-        return run(*args, **kwargs)
+    source = Program.part(made.py_func)
+
+    def run() -> Any:
+        with RUNNING:
+            return source(*args, **kwargs)
+
+    return compared(made, args, kwargs, run)
 
 
 @passed_over
@@ -60,16 +67,22 @@ def _elementwise(made: Any, /, *args: Any, **kwargs: Any) -> Any:
     # Without elements, Numba finds a loop for these types, and compiles one if there is none.
     made(*(_kind_of(x)(1) if isinstance(_kind_of(x), type) else np.empty(0, x.dtype) for x in operands))
     *given, dtype = made.ufunc.resolve_dtypes((*map(_kind_of, operands), None))
+    if dtype.kind not in "fc" and not any(map(is_abstract, operands)):
+        return made(*map(detach, operands))
     shape = np.broadcast_shapes(*map(np.shape, operands))
     arrays = [
         np.broadcast_to(np.asarray(x) if np.isscalar(x) else x, shape).reshape(-1).astype(kind, copy=False)
         for x, kind in zip(operands, given, strict=True)
     ]
     out = np.empty(arrays[0].shape, dtype)
-    run = Program.part(BY_COUNT[len(args)])
-    with RUNNING:
-        run(made.__wrapped__, out, *arrays)
-    return ARRAYS.seen(out).reshape(shape)[()]
+    each = Program.part(BY_COUNT[len(args)])
+
+    def run() -> Any:
+        with RUNNING:
+            each(made.__wrapped__, out, *arrays)
+        return ARRAYS.seen(out).reshape(shape)[()]
+
+    return compared(made, args, {}, run)
 
 
 def _kind_of(x: Any) -> Any:

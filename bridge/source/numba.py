@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -36,6 +37,19 @@ def is_jitted(thing: Any) -> bool:
     return type(thing).__name__ == "CPUDispatcher" and type(thing).__module__ == "numba.core.registry"
 
 
+def is_vectorized(thing: Any) -> bool:
+    """Whether something is a function that `vectorize` made, for one thread."""
+    return type(thing).__name__ == "DUFunc" and type(thing).__module__ == "numba.np.ufunc.dufunc"
+
+
+def is_of_floats(made: Any) -> bool:
+    """Whether a function that `vectorize` made computes a float64 number of such numbers."""
+    with suppress(TypeError):
+        made(*[np.empty(0)] * made.nin)
+        return set(made.ufunc.resolve_dtypes((*[np.dtype(float)] * made.nin, None))) == {np.dtype(float)}
+    return False
+
+
 def is_range(function: Any) -> bool:
     """Whether something is `range`, or `numba.prange`, which is `range` without threads."""
     is_parallel = getattr(function, "__name__", "") == "prange" and function.__module__ == "numba.misc.special"
@@ -64,16 +78,20 @@ def refuse_draw() -> None:
 
 def draws(function: FunctionType) -> bool:
     """Whether a function that Numba compiles, or one that it calls, draws random numbers, as far as names show."""
+    return any(
+        name == "random" or isinstance(getattr(one, "__self__", None), _GENERATORS) for name, one in names_of(function)
+    )
+
+
+def names_of(function: FunctionType) -> list[tuple[str, Any]]:
+    """The names in the code of a function that Numba compiles, and of those that it calls, with what is global there."""
+    found: list[tuple[str, Any]] = []
     seen, below = set(), [function]
     while below:
-        found = below.pop()
-        if found in seen:
-            continue
-        seen.add(found)
-        if "random" in found.__code__.co_names:
-            return True
-        for one in map(found.__globals__.get, found.__code__.co_names):
-            if isinstance(getattr(one, "__self__", None), _GENERATORS):
-                return True
-            below += [one.py_func] if is_jitted(one) else []
-    return False
+        one = below.pop()
+        if one not in seen:
+            seen.add(one)
+            names = [(name, one.__globals__.get(name)) for name in one.__code__.co_names]
+            below += [value.py_func for _, value in names if is_jitted(value)]
+            found += names
+    return found

@@ -21,7 +21,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, is_internal, resolve
 from bridge.errors import TraceError
 from bridge.source.state import Watch
-from bridge.state.graph import PLAIN
+from bridge.state.graph import PLAIN, is_numbas, source_of_numbas
 from bridge.state.slots import GONE, Attribute, Contents, state_of
 from bridge.xla.moving import Moving
 
@@ -51,6 +51,8 @@ class ReachableState:
         kind = type(one)
         if kind is FunctionType:
             return _reached(one)
+        if is_numbas(kind):
+            return (source_of_numbas(one),)
         if kind is MethodType:
             return one.__func__, one.__self__
         if kind is partial:
