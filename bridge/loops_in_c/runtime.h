@@ -3,6 +3,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 #include <tgmath.h>
 #undef I
 
@@ -73,6 +76,12 @@ static F *log_grow(Frame *f, F *p, I n)
         s = f->segments + f->current;
         s->memory = realloc(s->memory, size * sizeof(F));
         s->size = size;
+#ifdef MADV_HUGEPAGE
+        if (size >= ASKED)
+            /* Large pages: the log is written once, and most of its time would be page faults. */
+            madvise((void *)(((uintptr_t)s->memory + 4095) & ~(uintptr_t)4095), (size - 512) * sizeof(F),
+                    MADV_HUGEPAGE);
+#endif
     }
     return f->segments[f->current].memory;
 }
@@ -211,7 +220,23 @@ LIBM(atan)
 LIBM(sinh)
 LIBM(cosh)
 LIBM(tanh)
-static F (*volatile libm_pow)(F, F) = pow;
+static F (*volatile c_pow)(F, F) = pow;
+/* A power, or the last one at its place: in a loop, `dt / dx**2` often has the same operands each time. A result that
+   is not finite is computed again, since that raises a floating-point flag. */
+static inline F last_pow(F x, F y, F *last)
+{
+    if (memcmp(last, &x, sizeof(F)) || memcmp(last + 1, &y, sizeof(F)) || !isfinite(last[2])) {
+        last[2] = c_pow(x, y);
+        last[0] = x;
+        last[1] = y;
+    }
+    return last[2];
+}
+#define libm_pow(x, y)                                                                                                 \
+    ({                                                                                                                 \
+        static F last[3] = {0, 0, NAN};                                                                                \
+        last_pow((x), (y), last);                                                                                      \
+    })
 static S (*volatile libm_powf)(S, S) = powf;
 static F (*volatile libm_atan2)(F, F) = atan2;
 static inline I min_of(I a, I b) { return b < a ? b : a; }
