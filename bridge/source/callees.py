@@ -37,8 +37,8 @@ from bridge.source.library_calls import (
     standing_with_functions,
     without_rule,
 )
-from bridge.source.numba import check_draw
-from bridge.source.reading import reading_of, twin
+from bridge.source.numba import DECORATORS, check_draw
+from bridge.source.reading import as_written, reading_of, twin
 from bridge.source.twins import note_rebound, twin_of, twins
 
 SPECIAL: dict[Any, Any] = {}
@@ -175,6 +175,9 @@ def _of_own_method(method: Any) -> Any:
 
 def _of_library(function: Any, reason: str) -> Any:
     """What is called for a function that is not read: its stand-in, its rule, or itself."""
+    if function.__module__ in DECORATORS:
+        # Numba compiles what the source says.
+        return lambda *args, **kwargs: function(*map(as_written, args), **kwargs)
     book.read_book()
     wraps = hasattr(function, "__wrapped__") and not is_internal(function.__code__.co_filename)
     if wraps and _is_read(function.__wrapped__):

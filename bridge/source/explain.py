@@ -11,6 +11,7 @@ from bridge.errors import ArgumentError, with_article
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.looping import RAN, REASONS, SITES, STOPS
 from bridge.source.nodes import HELPER, READER, copied
+from bridge.source.numba import is_jitted
 from bridge.source.reading import rewritten_tree
 
 
@@ -20,17 +21,18 @@ def explain_source(function: Any) -> str:
     In the text, `bridge.of(f)` says what is called for `f`, and `bridge.into(a, v)` what takes a write of `v` into `a`,
     with `into_own` where `a` is a variable that this function alone has. `bridge.seen(a) if bridge.lent else a` is `a`,
     or what stands for it while it is lent. Names such as `_1` are of helper variables. Below it, a comment for each
-    loop says whether it has run in C, and if not, why.
+    loop says whether it has run in C, and if not, why; and that loops over `numba.prange` run in one thread.
 
     Parameters
     ----------
-    function : a Python function, or a method of an object or a class.
+    function : a Python function, one that Numba compiles, or a method of an object or a class.
 
     Raises
     ------
     ArgumentError : it is something else: compiled code, a function of NumPy's, an object with `__call__`.
     """
     plain = function.__func__ if isinstance(function, MethodType) else function
+    plain = plain.py_func if is_jitted(plain) else plain
     if not isinstance(plain, FunctionType):
         kind = with_article(type(function).__name__)
         raise ArgumentError(f"{kind} has no source", remedy="give a Python function or method")
@@ -56,6 +58,8 @@ def _of_loops(tree: ast.AST, code: CodeType) -> Iterator[str]:
         node = below.pop(0)
         if isinstance(node, (ast.For, ast.While)):
             number = numbers.get((node.lineno, node.col_offset), -1)
+            if "prange(" in ast.unparse(node).partition("\n")[0]:
+                yield f"# line {node.lineno}: one thread runs this loop over prange."
             if number in RAN and number not in REASONS:
                 yield f"# line {node.lineno}: this loop has run in C."
                 yield from (f"#     Python runs a branch, {one}" for one in STOPS.get(number, ()))

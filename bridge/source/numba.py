@@ -17,6 +17,10 @@ _GENERATORS = (np.random.RandomState, random.Random)
 """The classes of the generators that NumPy's and Python's modules draw from; Numba has generators of its own."""
 
 
+DECORATORS = frozenset({"numba.core.decorators", "numba.np.ufunc.decorators"})
+"""The modules of `njit`, `jit`, `vectorize` and `guvectorize`, and of the decorators that these return."""
+
+
 class _Running(threading.local):
     """Inside, functions that Numba compiles run as Python."""
 

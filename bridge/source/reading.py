@@ -120,6 +120,13 @@ def is_rewritten(code: CodeType) -> bool:
     return found is not None and found.code is code
 
 
+def as_written(value: Any) -> Any:
+    """A function whose code was rewritten, with the code of its source; anything else as it is."""
+    if type(value) is not FunctionType or not is_rewritten(value.__code__):
+        return value
+    return twin(value, source_of(value.__code__, value.__globals__)[1])
+
+
 def _read(function: FunctionType, wraps: bool) -> Reading:
     code = function.__code__
     with _lock:
