@@ -165,7 +165,7 @@ def _enter_facts(function: Any, facts: Facts) -> None:
 def mutating_rule(
     *, mutates: str | tuple[str, ...], parameters: tuple[str, ...] | None = None, **supports: Unpack[Declared]
 ) -> Callable[[Callable[P, R]], TypedMutatingRule[P, R]]:
-    """Wrap a function that writes into some of its arguments (C, Numba, an FFT plan, a Julia `f!`).
+    """Wrap a function that writes into some of its arguments (C, Fortran, an FFT plan, a Julia `f!`).
 
     Parameters
     ----------

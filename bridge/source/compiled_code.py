@@ -19,6 +19,7 @@ from bridge.rewind.escapes import constant_of, noted, remember
 from bridge.rewind.values import is_abstract, needs_value
 from bridge.source.keeping import any_tracked
 from bridge.source.library_calls import home, passed_over
+from bridge.state.graph import is_numbas
 
 _TAKES_OBJECTS = frozenset({"builtins", "bridge", "numpy", "scipy", "jax", "jaxlib", "torch", "optree", "cytoolz"})
 """Libraries whose compiled functions leave objects that they do not know alone, or have an error of their own here."""
@@ -38,7 +39,7 @@ def is_compiled(callee: Any) -> bool:
     root = _home_of(callee, kind, is_class)
     if root in _TAKES_OBJECTS or root in sys.stdlib_module_names:
         return False
-    if kind.__module__.startswith("numba.") or (kind is FunctionType and callee.__module__.startswith(_OF_NUMBA)):
+    if is_numbas(kind) or (kind is FunctionType and str(callee.__module__).startswith(_OF_NUMBA)):
         return True
     if kind is MethodType:
         return is_compiled(callee.__func__)

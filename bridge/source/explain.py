@@ -31,7 +31,7 @@ def explain_source(function: Any) -> str:
     ------
     ArgumentError : it is something else: compiled code, a function of NumPy's, an object with `__call__`.
     """
-    plain = function.__func__ if isinstance(function, MethodType) else function
+    plain: Any = function.__func__ if isinstance(function, MethodType) else function
     plain = plain.py_func if is_jitted(plain) else plain
     if not isinstance(plain, FunctionType):
         kind = with_article(type(function).__name__)

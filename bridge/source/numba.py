@@ -56,8 +56,8 @@ def is_of_floats(made: Any) -> bool:
 
 def is_range(function: Any) -> bool:
     """Whether something is `range`, or `numba.prange`, which is `range` without threads."""
-    is_parallel = getattr(function, "__name__", "") == "prange" and function.__module__ == "numba.misc.special"
-    return function is range or is_parallel
+    names = (getattr(function, name, "") for name in ("__module__", "__name__"))
+    return function is range or tuple(names) == ("numba.misc.special", "prange")
 
 
 def check_draw(callee: Any) -> None:
@@ -88,14 +88,14 @@ def draws(function: FunctionType) -> bool:
 
 
 def names_of(function: FunctionType) -> list[tuple[str, Any]]:
-    """The names in the code of a function that Numba compiles, and of those that it calls, with what is global there."""
+    """The names in the code of a function that Numba compiles, and of those that it calls, with their global values."""
     found: list[tuple[str, Any]] = []
-    seen, below = set(), [function]
+    seen, below = set[FunctionType](), [function]
     while below:
         one = below.pop()
         if one not in seen:
             seen.add(one)
-            names = [(name, one.__globals__.get(name)) for name in one.__code__.co_names]
+            names: list[tuple[str, Any]] = [(name, one.__globals__.get(name)) for name in one.__code__.co_names]
             below += [value.py_func for _, value in names if is_jitted(value)]
             found += names
     return found

@@ -1,7 +1,7 @@
 """How fast is the river? Speeds and decay in four reaches, from a dye seen at three bridges, through a Numba kernel.
 
-The kernel overwrites the concentrations, and compiled code has no gradient that anybody could read: its adjoint,
-another Numba kernel, is its rule, and `check_rule` proves the two before they are used. The loop around them is Python.
+The kernel overwrites the concentrations. Its adjoint, another Numba kernel, is its rule, so that both directions run in
+compiled code of Numba's; `check_rule` proves the two before they are used. The loop around them is Python.
 """
 
 from __future__ import annotations

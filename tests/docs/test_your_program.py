@@ -33,6 +33,8 @@ def test_every_example_has_its_output() -> None:
 @pytest.mark.usefixtures("stand_in_of_the_page")
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
 def test_example_prints_what_the_page_says(code: str, output: str, tmp_path: Path) -> None:
+    if "numba" in code:
+        pytest.importorskip("numba", reason="numba is needed: pip install -e '.[test]'")
     said = printed_alone(code, tmp_path) if "explain_source" in code else printed(code, tmp_path)
     assert said == output
 
