@@ -13,9 +13,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
-from bridge.errors import ValueDiffersError
-from bridge.rewind.escapes import detach
+from bridge.errors import BridgeError, ValueDiffersError
+from bridge.rewind.escapes import detach, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.numba import RUNNING, is_jitted, names_of
 
@@ -44,14 +45,28 @@ def compared(made: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Call
     if not names.isdisjoint(("print", "objmode")):
         return run()
     copies = [_copy(one) for one in given]
-    wanted = made(*copies[: len(args)], **dict(zip(kwargs, copies[len(args) :], strict=True)))
-    found = run()
+    wanted, its = _tried(lambda: made(*copies[: len(args)], **dict(zip(kwargs, copies[len(args) :], strict=True))))
+    found, own = _tried(run)
+    if own is not None and (its is not None or isinstance(own, BridgeError)):
+        raise own
+    if its is not None or own is not None:
+        wanted = f"an error ({its!r})" if own is None else "no error"
+        raise _error(made, given, wanted, _text(found) if own is None else repr(own)) from (its or own)
     # An array that was not filled may have any elements.
     pairs = [] if {"empty", "empty_like"} & names and _has_arrays(wanted) else [(found, wanted)]
     for one, other in (*pairs, *zip(given, copies, strict=True)):
-        _compare(made, one, other)
+        if not _are_close(one, other):
+            raise _error(made, given, _text(other), _text(one))
     known.add(types)
     return found
+
+
+def _tried(run: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """What a function returns, and the error that it raises."""
+    try:
+        return run(), None
+    except Exception as error:
+        return None, error
 
 
 def _type_of(value: Any) -> Any:
@@ -64,20 +79,23 @@ def _type_of(value: Any) -> Any:
 def _can_be_copied(given: list[Any]) -> bool:
     """Whether the function can run on copies: of numbers and of arrays of numbers that share no memory."""
     parts = list(_parts(given))
-    arrays = [one for one in parts if isinstance(one, np.ndarray)]
     numbers = (bool, int, float, complex, str, type(None), np.generic)
-    is_plain = all(one.dtype.kind in "biufc" for one in arrays)
-    is_known = all(isinstance(one, (np.ndarray, *numbers)) or is_jitted(one) for one in parts)
-    return is_plain and is_known and not any(np.may_share_memory(*pair) for pair in combinations(arrays, 2))
+    plain = [one for one in parts if isinstance(one, np.ndarray)]
+    arrays = [one for one in parts if is_tracked(one) and one.ndim]
+    if not all(isinstance(one, (np.ndarray, *numbers)) or is_tracked(one) or is_jitted(one) for one in parts):
+        return False
+    is_apart = len({id(one.place.root) for one in arrays}) == len(arrays)
+    has_numbers = all(one.dtype.kind in "biufc" for one in plain)
+    return has_numbers and is_apart and not any(np.may_share_memory(*pair) for pair in combinations(plain, 2))
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The numbers and arrays in tuples and lists, plain."""
+    """The numbers and arrays in tuples and lists."""
     if isinstance(value, (tuple, list)):
         for one in value:
             yield from _parts(one)
     else:
-        yield detach(ARRAYS.seen(value))
+        yield ARRAYS.seen(value)
 
 
 def _copy(value: Any) -> Any:
@@ -91,21 +109,26 @@ def _has_arrays(value: Any) -> bool:
     return any(isinstance(one, np.ndarray) for one in _parts(value))
 
 
-def _compare(made: Any, found: Any, wanted: Any) -> None:
-    ours, theirs = list(_parts(found)), list(_parts(wanted))
-    pairs = zip(ours, theirs, strict=False)
-    if len(ours) == len(theirs) and all(_is_close(*pair) for pair in pairs):
-        return
-    raise ValueDiffersError(
-        f"{made.__name__}, compiled by Numba, computes other values than its Python source: {_text(wanted)}, and "
-        f"{_text(found)} (integers that wrap, types of numbers, a signature that converts, or a data race)",
+def _are_close(found: Any, wanted: Any) -> bool:
+    """Whether the numbers and arrays in two values are the same up to rounding."""
+    ours, theirs = list(map(detach, _parts(found))), list(_parts(wanted))
+    return len(ours) == len(theirs) and all(map(_is_close, ours, theirs))
+
+
+def _error(made: Any, given: list[Any], wanted: str, found: str) -> BridgeError:
+    """The error of a first call, which a program that catches it cannot hide."""
+    error = ValueDiffersError(
+        f"{made.__name__}, compiled by Numba, computes other values than its Python source: {wanted}, and {found} "
+        "(integers that wrap, types of numbers, a signature that converts, unchecked indices, or a data race)",
         where=resolve(here()),
         remedy=f"call {made.__name__}.py_func, if Python's values are meant, or give {made.__name__} a rule",
     )
+    tracked = next(filter(is_tracked, _parts(given)), None)
+    return error if tracked is None else noted(tracked, error)
 
 
 def _is_close(one: Any, other: Any) -> bool:
-    """Whether two values are the same up to rounding."""
+    """Whether two numbers or arrays are the same up to rounding; anything else is."""
     if not all(isinstance(x, (np.ndarray, np.number, int, float, complex)) for x in (one, other)):
         return True
     one, other = np.asarray(one), np.asarray(other)
@@ -118,4 +141,4 @@ def _is_close(one: Any, other: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return np.array2string(np.asarray(next(_parts(value), None)), threshold=5, edgeitems=2).replace("\n", " ")
+    return np.array2string(np.asarray(detach(next(_parts(value), None))), threshold=5, edgeitems=2).replace("\n", " ")

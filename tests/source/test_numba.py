@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -305,15 +306,29 @@ def test_other_values_than_numbas_are_an_error(name: str) -> None:
     assert gradient[0] != 0.0
 
 
-def test_errors_of_numbas_first_call() -> None:
-    @njit
-    def divided(x):
-        return x[0] / (x[1] - x[1])
+ERRORS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "of Numba alone": (
+        njit(lambda x: x[0] / (x[1] - x[1])),
+        r"an error \(ZeroDivisionError.*\), and inf",
+    ),
+    "of an index": (njit(lambda x: x[0] + 0.0 * x[5]), "no error, and IndexError"),
+    "of math": (njit(lambda x: x[0] + math.log(x[1] - x[1])), "no error, and ValueError"),
+}
 
-    with pytest.raises(ZeroDivisionError):
-        bridge.grad(divided, loops="python")(X)
-    with pytest.raises(IndexError):
-        bridge.grad(njit(lambda x: x[0] + x[5]))(X)
+
+@pytest.mark.filterwarnings("ignore:divide")
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_of_one_of_them(name: str) -> None:
+    f, words = ERRORS[name]
+
+    def program(x: Any) -> Any:
+        try:
+            return f(x)
+        except (ArithmeticError, IndexError, ValueError):
+            return x[1]
+
+    with pytest.raises(ValueDiffersError, match=words):
+        bridge.grad(program, loops="python")(X)
 
 
 def test_compiled_code_runs_in_the_first_call_alone() -> None:
@@ -325,6 +340,45 @@ def test_compiled_code_runs_in_the_first_call_alone() -> None:
     gradient(X)
     assert len(cubed.signatures) == 1
     np.testing.assert_allclose(gradient(X), [3 * 0.49, 3 * 1.69, 0.0])
+
+
+@njit
+def added(a, b):
+    for i in range(a.size):
+        a[i] += b[a.size - 1 - i]
+
+
+@njit
+def raising(x):
+    for i in range(5):
+        if i == 2:
+            raise ValueError("half-way")
+        x[i] *= 2.0
+
+
+def caught(x: Any) -> Any:
+    try:
+        raising(x)
+    except ValueError:
+        return np.sum(x**2)
+
+
+def views(x: Any) -> Any:
+    added(x[:2], x[1:])
+    return np.sum(x**2)
+
+
+def itself(x: Any) -> Any:
+    added(x, x)
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("program", [caught, views, itself])
+@pytest.mark.parametrize("loops", ["python", "c"])
+def test_errors_and_shared_memory_in_a_first_call(program: Any, loops: Any) -> None:
+    value, gradient = bridge.value_and_grad(program, loops=loops)(X)
+    np.testing.assert_allclose(value, program(X.copy()))
+    np.testing.assert_allclose(gradient, differences(lambda x: program(x.copy()), X), rtol=1e-7)
 
 
 def test_arrays_that_are_not_filled_are_not_compared() -> None:
