@@ -37,7 +37,7 @@ from bridge.source.library_calls import (
     standing_with_functions,
     without_rule,
 )
-from bridge.source.numba import DECORATORS, check_draw
+from bridge.source.numba import DECORATORS, RUNNING, check_draw
 from bridge.source.reading import as_written, reading_of, twin
 from bridge.source.twins import note_rebound, twin_of, twins
 
@@ -62,7 +62,8 @@ book.ON_ENTRY += [_made.clear, twins.clear]
 
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
-    check_draw(callee)
+    if RUNNING.is_used:
+        check_draw(callee)
     called = _called_for(callee)
     if not COUNT.number or (called is not callee and getattr(called, "__wrapped__", None) is not callee):
         return called

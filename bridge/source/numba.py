@@ -21,16 +21,30 @@ DECORATORS = frozenset({"numba.core.decorators", "numba.np.ufunc.decorators"})
 """The modules of `njit`, `jit`, `vectorize` and `guvectorize`, and of the decorators that these return."""
 
 
-class _Running(threading.local):
-    """Inside, functions that Numba compiles run as Python."""
+class _Running:
+    """Inside, functions that Numba compiles run as Python.
 
-    depth = 0
+    Attributes
+    ----------
+    is_used : whether one has run in any thread. Before that, calls need no `check_draw`.
+    """
+
+    is_used = False
+
+    def __init__(self) -> None:
+        self._here = threading.local()
+
+    @property
+    def depth(self) -> int:
+        """How many of them run in this thread."""
+        return getattr(self._here, "depth", 0)
 
     def __enter__(self) -> None:
-        self.depth += 1
+        self.is_used = True
+        self._here.depth = self.depth + 1
 
     def __exit__(self, *_: object) -> None:
-        self.depth -= 1
+        self._here.depth -= 1
 
 
 RUNNING = _Running()
