@@ -100,7 +100,8 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
-        return type(value)(map(_copy, value))
+        parts = list(map(_copy, value))
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     plain = detach(ARRAYS.seen(value))
     return plain.copy() if isinstance(plain, np.ndarray) else plain
 
