@@ -54,7 +54,7 @@ class Backward(Text):
                 self.say("}")
                 self._close()
             case BackIf():
-                self._open(f"const B c = {self.pop_integer()};")
+                self._open(f"const B c = {self.pop_integer() if one.that is None else self.expr(one.that)};")
                 self.say("if (c) {")
                 self._backs(one.body)
                 self.say("} else {")

@@ -7,13 +7,15 @@ bound. What is kept goes to the log in the order of the statements, and is taken
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from bridge.loops_in_c.functions import FUNCTIONS, chosen, op, test
 from bridge.loops_in_c.ir import (
     Assign,
     Block,
     Callback,
+    Check,
     Const,
     Dot,
     Each,
@@ -84,6 +86,10 @@ class Plan:
     """Variables that the way back reads."""
     active_operands: list[list[bool]] = field(default_factory=list)
     """For each callback which operands carry a gradient."""
+    changed: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+    """The arrays and variables that the loop writes, makes or assigns."""
+    tests: dict[int, Expr] = field(default_factory=dict)
+    """Conditions that the backward pass computes again, by the identity of their `If`; others are logged."""
     is_forward: bool = False
     """Whether tangents are computed, and no backward pass follows: then nothing is logged."""
 
@@ -115,6 +121,7 @@ def activity(program: Program, active_memory: set[str], active_variables: set[st
 def planned(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
     """Which memory and variables carry gradients, and which of them the backward pass reads."""
     plan = activity(program, active_memory, active_variables)
+    plan.changed = _changed(program.body)
     while True:
         before = len(plan.memory) + len(plan.variables)
         for one in program.body:
@@ -221,14 +228,81 @@ class BackWhile(Stmt):
 
 @dataclass
 class BackIf(Stmt):
-    """The side that ran."""
+    """The side that ran; `that` is the condition, or None if it was logged."""
 
+    that: Expr | None
     body: list[Stmt]
     orelse: list[Stmt]
 
 
 def _all_back(program: Program, body: list[Stmt], plan: Plan) -> list[Stmt]:
+    for before, one in pairwise(body):
+        if isinstance(before, Block) and isinstance(one, If):
+            _note_test(program, before, one, plan)
     return [_back(program, one, plan) for one in reversed(body)]
+
+
+def _note_test(program: Program, before: Block, one: If, plan: Plan) -> None:
+    """Note the condition of an `if`, which `before` has computed, if it costs nothing to have it in the backward pass.
+
+    That is a condition of counters, of variables that are never assigned, and of memory that is never written.
+    """
+    expr = one.that
+    assigned = [x for x in before.body if isinstance(x, Assign)]
+    if len(assigned) != 1 or not all(isinstance(x, (Let, Check, Assign)) for x in before.body):
+        return
+    for part in reversed(before.body):
+        if isinstance(part, (Let, Assign)):
+            expr = _replaced(expr, part.name, part.expr)
+    written, changed = plan.changed
+    for x in expr.walk():
+        is_plain = isinstance(x, (Const, Var, Size, Load)) or (isinstance(x, Op) and x.name in _PLAIN)
+        is_changed = isinstance(x, Var) and x.name in changed
+        if not is_plain or is_changed or (isinstance(x, (Size, Load)) and x.array in written):
+            return
+    loads = [x for x in expr.walk() if isinstance(x, Load)]
+    if any(program.arrays[x.array].memory in {program.arrays[name].memory for name in written} for x in loads):
+        return
+    plan.tests[id(one)] = expr
+    plan.variables |= _names_of(expr)
+    plan.memory |= {program.arrays[x.array].memory for x in loads}
+
+
+_PLAIN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "neg", "add", "sub", "mul", "select"})
+"""Operations of conditions that the backward pass computes again."""
+
+
+def _replaced(expr: Expr, name: str, by: Expr) -> Expr:
+    """An expression with another one in the place of a variable."""
+    match expr:
+        case Var() if expr.name == name:
+            return by
+        case Op():
+            return replace(expr, args=tuple(_replaced(x, name, by) for x in expr.args))
+        case Load():
+            return replace(expr, index=tuple(_replaced(x, name, by) for x in expr.index))
+    return expr
+
+
+def _changed(body: Iterable[Stmt]) -> tuple[set[str], set[str]]:
+    """The arrays that statements write or make, and the variables that they assign. Counters of loops do not count."""
+    arrays, variables = set[str](), set[str]()
+    for one in body:
+        match one:
+            case Assign():
+                variables.add(one.name)
+            case Callback() | Where():
+                arrays |= set(one.arrays)
+            case Store() | Each() | Make() | Product():
+                arrays.add(one.array)
+            case Reduce() | Dot():
+                variables.add(one.variable)
+                arrays |= {one.array} - {""} if isinstance(one, Reduce) else set()
+        for part in vars(one).values():
+            if isinstance(part, list):
+                inner = _changed([x for x in part if isinstance(x, Stmt)])
+                arrays, variables = arrays | inner[0], variables | inner[1]
+    return arrays, variables
 
 
 def _back(program: Program, one: Stmt, plan: Plan) -> Stmt:
@@ -240,7 +314,8 @@ def _back(program: Program, one: Stmt, plan: Plan) -> Stmt:
         case While():
             return BackWhile(one, _all_back(program, one.before, plan), _all_back(program, one.body, plan))
         case If():
-            return BackIf(_all_back(program, one.body, plan), _all_back(program, one.orelse, plan))
+            ways = _all_back(program, one.body, plan), _all_back(program, one.orelse, plan)
+            return BackIf(plan.tests.get(id(one)), *ways)
     raise AssertionError(one)
 
 

@@ -142,3 +142,30 @@ def test_powers_that_overflow_each_time() -> None:
     for loops in ("python", "c"):
         with pytest.raises(OverflowError):
             bridge.grad(program, loops=loops)(X)
+
+
+def upwind(x: Any, v: Any, w: Any) -> Any:
+    """Conditions of arrays that are not written, of one that is, and of a counter after its loop."""
+    y, total = x.copy(), 0.0
+    for k in range(4):
+        for i in range(1, len(x) - 1):
+            if v[i - k] > 0.0:
+                y[i] += v[i] * y[i - 1] ** 2
+            else:
+                y[i] -= y[i + 1] * v[i]
+            if w[i] < 0.1 * k or y[i] > 0.5:
+                total += y[i] * w[k]
+                w[i] += 0.3
+        if v[i] * k > v[k] or i == 2:
+            total *= 1.5 + y[i]
+    return total + np.sum(y)
+
+
+def test_conditions_that_the_backward_pass_computes_again() -> None:
+    v, w = np.array([0.2, -0.4, 0.6, -0.1, 0.3]), np.array([0.0, 0.3, -0.2, 0.5, 0.1])
+    for argnums in (0, 1, (0, 1, 2)):
+        value, gradient = bridge.value_and_grad(upwind, argnums=argnums, loops="c")(X, v, w)
+        expected, slope = bridge.value_and_grad(upwind, argnums=argnums, loops="python")(X, v, w)
+        assert value == expected
+        for one, other in zip(gradient, slope, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
