@@ -65,7 +65,7 @@ def _elementwise(made: Any, /, *args: Any, **kwargs: Any) -> Any:
         )
     operands = [x if is_tracked(x) or np.isscalar(x) else creation.array(x) for x in args]
     # Without elements, Numba finds a loop for these types, and compiles one if there is none.
-    made(*(_kind_of(x)(1) if isinstance(_kind_of(x), type) else np.empty(0, x.dtype) for x in operands))
+    made(*(np.empty(0, _kind_of(x)) for x in operands))
     *given, dtype = made.ufunc.resolve_dtypes((*map(_kind_of, operands), None))
     if dtype.kind not in "fc" and not any(map(is_abstract, operands)):
         return made(*map(detach, operands))
