@@ -284,18 +284,28 @@ def _plain(name, x):
     return Aside(name).value_of(x)
 
 
-def _flat(function):
-    """A function whose value does not change with its arguments, or is no number."""
+def _flat(function, compiled=None):
+    """A function whose value does not change with its arguments, or is no number; `compiled` computes it on arrays."""
 
     @stand_in(function)
     def called(*args, **kwargs):
+        if compiled is not None and any(map(is_abstract, (*args, *kwargs.values()))):
+            return python_number(compiled(*map(_number, args), **kwargs))
         name = f"{function.__module__}.{function.__name__}"
         return function(*(_plain(name, _number(x)) for x in args), **{k: _plain(name, x) for k, x in kwargs.items()})
 
 
-for _one in (math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose, math.ulp,
-             cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose):  # fmt: skip
+def _are_close(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+    distance, largest = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
+    return (a == b) | (np.isfinite(largest) & (distance <= np.maximum(rel_tol * largest, abs_tol)))
+
+
+for _one in (math.floor, math.ceil, math.trunc, math.ulp):
     _flat(_one)
+for _module in (math, cmath):
+    _flat(_module.isclose, _are_close)
+    for _name in ("isnan", "isinf", "isfinite"):
+        _flat(getattr(_module, _name), getattr(np, _name))
 
 
 @stand_in(math.nextafter)

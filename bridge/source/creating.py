@@ -24,6 +24,7 @@ from bridge.rewind.values import is_abstract
 from bridge.source import callees, lending
 from bridge.source.callees import SPECIAL
 from bridge.source.keeping import any_tracked, holds_tracked
+from bridge.source.targets import carries
 
 _CREATORS = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromstring", "full", "genfromtxt",
@@ -83,8 +84,8 @@ def _converted(x: Any) -> Any:
 
 
 def _require(a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) -> Any:
-    """`np.require`, of tracked values."""
-    if not creation.tracked_inside(a) or kwargs:
+    """`np.require`, of what carries a gradient."""
+    if not carries(a) or kwargs:
         return np.require(a, dtype, requirements, **kwargs)
     names = {requirements} if isinstance(requirements, str) else set(requirements or ())
     # NumPy's own errors, of what is not asked for together or is not known.

@@ -103,13 +103,18 @@ def _touching(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of ufuncs. NumPy's dispatch does not find tracked values in lists."""
+    """A method of ufuncs, with operands that may be lists: NumPy's dispatch finds no tracked values in them."""
 
     def call(ufunc: np.ufunc, *args: Any, **kwargs: Any) -> Any:
-        given = [tracked_array(one) if type(one) in (list, tuple) and any_tracked(one, {}) else one for one in args]
+        # The second argument names elements, or an axis.
+        given = [one if k == 1 else _operand(one) for k, one in enumerate(args)]
         return plain(ufunc, *given, **kwargs)
 
     return call
+
+
+def _operand(one: Any) -> Any:
+    return tracked_array(one) if type(one) in (list, tuple) and any_tracked(one, {}) else one
 
 
 def _set_item(array: np.ndarray, key: Any, value: Any) -> None:
@@ -204,7 +209,7 @@ METHODS.update({(np.ndarray, name): _method(name) for name in _BY_FUNCTION})
 METHODS.update({(np.ndarray, name): _touching(getattr(np.ndarray, name)) for name in ("sort", "partition", "resize")})
 METHODS[np.ufunc, "at"] = _of_lists(_touching(np.ufunc.at))
 METHODS.update({(np.ufunc, name): _of_lists(getattr(np.ufunc, name)) for name in ("reduce", "accumulate", "reduceat")})
-METHODS[np.ufunc, "outer"] = _of_lists(np.ufunc.outer)
+METHODS[np.ufunc, "outer"] = lambda ufunc, a, b, **options: ufunc.outer(*map(_operand, (a, b)), **options)
 METHODS[np.ndarray, "__setitem__"] = _set_item
 METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put, (np.ndarray, "setflags"): _set_flags})
 METHODS[np.ndarray, "astype"] = _cast

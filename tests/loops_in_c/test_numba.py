@@ -9,6 +9,8 @@ import pytest
 
 import bridge
 from bridge.errors import RefusedError
+from bridge.loops_in_c.functions import DERIVED
+from bridge.rulebook import book
 
 pytest.importorskip("numba", reason="numba is needed: pip install -e '.[test]'")
 
@@ -83,6 +85,12 @@ PROGRAMS = {
     "functions that write": relaxed,
     "prange with a step": stepped,
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_rules_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules of users' for operators leave loops to Python."""
+    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

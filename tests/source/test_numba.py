@@ -13,6 +13,8 @@ import pytest
 
 import bridge
 from bridge.errors import BridgeError, EscapeError, RefusedError, TraceError, ValueDiffersError
+from bridge.loops_in_c.functions import DERIVED
+from bridge.rulebook import book
 
 pytest.importorskip("numba", reason="numba is needed: pip install -e '.[test]'")
 
@@ -35,6 +37,12 @@ def differences(f: Callable[[Any], Any], x: np.ndarray, h: float = 1e-6) -> np.n
         step[k] = h
         found[k] = (f(x + step) - f(x - step)) / (2 * h)
     return found
+
+
+@pytest.fixture(autouse=True)
+def _no_rules_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules of users' for operators leave loops to Python."""
+    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

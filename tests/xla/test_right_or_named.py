@@ -349,3 +349,25 @@ def test_right_or_named(one: Construct, engine: Any) -> None:
         value, gradient = transformed(X)
         np.testing.assert_allclose(value, plain(one.function)(X), rtol=1e-12)
         np.testing.assert_allclose(gradient, differences(plain(one.function), X), rtol=1e-6, atol=1e-7)
+
+
+DECISIONS: dict[str, Callable[[Any], Any]] = {
+    "math.isnan": lambda x: x.sum() if not math.isnan(x[0]) else 0.0 * x[1],
+    "math.isfinite and math.isinf": lambda x: x[1] ** 2 if math.isfinite(x[0]) and not math.isinf(x[1]) else x[2],
+    "math.isclose": lambda x: x.sum() if math.isclose(x[0], 0.7 + 1e-12) else x[0] ** 2,
+    "math.isclose with a tolerance": lambda x: x.sum() if math.isclose(x[0], 0.9, abs_tol=0.5) else x[0] ** 2,
+    "sorted items of a dict": lambda x: sum(
+        (k + 1) * v for k, (_, v) in enumerate(sorted({"b": x[0], "a": x[1]}.items()))
+    ),
+}
+
+
+@pytest.mark.parametrize("first", [0.7, np.nan, np.inf])
+@pytest.mark.parametrize("name", DECISIONS)
+def test_decisions_by_numbers_that_are_computed(name: str, first: float) -> None:
+    x = np.array([first, -1.3, 2.1, 0.4])
+    with np.errstate(invalid="ignore"):
+        expected = bridge.value_and_grad(DECISIONS[name])(x)
+        found = bridge.value_and_grad(DECISIONS[name], engine="xla")(x)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)

@@ -213,7 +213,8 @@ def _sorted(*args: Any, **kwargs: Any) -> Any:
     """`sorted(numbers)`: equal ones in their order, also with `reverse=True`."""
     values = list(elements(args[0])) if len(args) == 1 else []
     kinds = {getattr(one, "dtype", None) for one in values}
-    if kwargs.keys() - {"reverse"} or len(kinds) != 1 or any(map(np.ndim, values)) or not any(map(unknown, values)):
+    are_numbers = len(kinds) == 1 and None not in kinds and not any(map(np.ndim, values))
+    if kwargs.keys() - {"reverse"} or not are_numbers or not any(map(unknown, values)):
         return callees.of(sorted)(*((values,) if len(args) == 1 else args), **kwargs)
     stacked = np.stack(values[::-1] if kwargs.get("reverse") else values)
     found = list(stacked[np.argsort(stacked, kind="stable")])
