@@ -17,6 +17,7 @@ import numpy as np
 import bridge.numpy as tracked_numpy
 from bridge.arrays import creation, dispatch
 from bridge.arrays.buffer import is_weak
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import current_context
@@ -75,7 +76,7 @@ def _converter(plain: Callable[..., Any], tracked: Callable[..., Any]) -> Callab
 
 def _converted(x: Any) -> Any:
     """What an object of the program's converts itself into, and a list of what is in another sequence."""
-    method = getattr(type(x), "__array__", None)
+    method = None if is_tracked(x) else getattr(type(x), "__array__", None)
     if type(method) is FunctionType:
         called = callees.of(method)
         return x if called is method else called(x)

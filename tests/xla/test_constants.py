@@ -240,16 +240,16 @@ def test_a_float_that_a_loop_has_written_is_not_known() -> None:
         for i in range(100):
             weights[0] = weights[0] * 0.5
             total = total + weights[0] * x[i % 4]
-        return total if math.isclose(weights[0], 0.0, abs_tol=1e-9) else np.sum(x)
+        return total if math.ulp(weights[0]) < 1e-9 else np.sum(x)
 
-    with pytest.raises(TraceError, match=r"math\.isclose needs the value of a traced float64 number"):
+    with pytest.raises(TraceError, match=r"math\.ulp needs the value of a traced float64 number"):
         bridge.grad(f, engine="xla")(X)
 
 
 def test_memory_of_a_known_array_is_not_given_to_code_that_is_not_read() -> None:
     def f(x: Any) -> Any:
         weights = np.ones(4)
-        seen = np.require(weights)
+        seen = np.ctypeslib.as_array(weights)
         weights *= 2
         return np.sum(x * seen)
 
@@ -260,10 +260,10 @@ def test_memory_of_a_known_array_is_not_given_to_code_that_is_not_read() -> None
 def test_a_result_of_many_elements_is_not_known() -> None:
     def f(x: Any, length: int) -> Any:
         squares = np.multiply.outer(np.ones(length), np.ones(length))
-        return np.sum(x) if math.isclose(squares[0, 0], 1.0) else np.sum(x * x)
+        return np.sum(x) if math.ulp(squares[0, 0]) < 1e-9 else np.sum(x * x)
 
     np.testing.assert_array_equal(bridge.grad(f, engine="xla")(X, 256), np.ones(4))
-    with pytest.raises(TraceError, match=r"math\.isclose needs the value"):
+    with pytest.raises(TraceError, match=r"math\.ulp needs the value"):
         bridge.grad(f, engine="xla")(X, 257)
 
 
