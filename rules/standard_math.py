@@ -28,6 +28,7 @@ from bridge.extend import (
     stand_in,
 )
 from bridge.rules.python_numbers import python_number, with_value
+from bridge.rules.transcendental import direction
 
 _DOUBLE = Facts(precision="double")
 _ROOT_PI = math.sqrt(math.pi)
@@ -165,8 +166,8 @@ _function(
 _function(
     math.atan2,
     np.arctan2,
-    lambda ct, out, y, x: ct * x / (x * x + y * y),
-    lambda ct, out, y, x: -ct * y / (x * x + y * y),
+    lambda ct, out, y, x: ct * direction(x, np.hypot(y, x)),
+    lambda ct, out, y, x: -ct * direction(y, np.hypot(y, x)),
 )
 _function(
     math.copysign, np.copysign, lambda ct, out, x, y: ct * np.copysign(1.0, x) * np.copysign(1.0, y), lambda *_: None

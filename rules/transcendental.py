@@ -58,7 +58,7 @@ def _without_zeros(x: Any) -> Any:
     return np.where(x == 0, 1, x)
 
 
-def _direction(part: Any, radius: Any) -> Any:
+def direction(part: Any, radius: Any) -> Any:
     """`part / radius**2`, 0 at the origin and infinitely far from it, where the angle does not move."""
     far = np.isinf(radius)
     radius = np.where(far | (radius == 0), 1, radius)
@@ -67,11 +67,11 @@ def _direction(part: Any, radius: Any) -> Any:
 
 
 def _arctan2_of_ordinate(ct: Any, out: Any, y: Any, x: Any) -> Any:
-    return ct * _direction(x, np.hypot(y, x))
+    return ct * direction(x, np.hypot(y, x))
 
 
 def _arctan2_of_abscissa(ct: Any, out: Any, y: Any, x: Any) -> Any:
-    return -ct * _direction(y, np.hypot(y, x))
+    return -ct * direction(y, np.hypot(y, x))
 
 
 pulls(np.arctan2, _arctan2_of_ordinate, _arctan2_of_abscissa)

@@ -226,7 +226,7 @@ def _described(array: np.ndarray, number: int, group: list[tuple[int, np.ndarray
     """What an array argument looks like, and what comes in for it."""
     first = group[0][0]
     same = None if first == number else first
-    dtype = array.dtype.newbyteorder("=")
+    dtype = array.dtype if array.dtype.isnative else np.dtype(array.dtype.str[1:])
     if all(_lies(other) == _lies(array) for _, other in group) and copies_alike(array) and not overlaps_itself(array):
         order = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
         native = array if array.dtype.isnative else array.astype(dtype)

@@ -356,6 +356,8 @@ DECISIONS: dict[str, Callable[[Any], Any]] = {
     "math.isfinite and math.isinf": lambda x: x[1] ** 2 if math.isfinite(x[0]) and not math.isinf(x[1]) else x[2],
     "math.isclose": lambda x: x.sum() if math.isclose(x[0], 0.7 + 1e-12) else x[0] ** 2,
     "math.isclose with a tolerance": lambda x: x.sum() if math.isclose(x[0], 0.9, abs_tol=0.5) else x[0] ** 2,
+    "the identity of a dtype": lambda x: x.sum() if (2 * x).dtype is np.dtype(float) else x[0] ** 2,
+    "math.atan2 of zeros": lambda x: math.atan2(0 * x[1], 0 * x[2]) + x[1] if x[0] < 1.0 else x[1],
     "sorted items of a dict": lambda x: sum(
         (k + 1) * v for k, (_, v) in enumerate(sorted({"b": x[0], "a": x[1]}.items()))
     ),
