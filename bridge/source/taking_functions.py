@@ -17,7 +17,7 @@ from bridge.arrays import creation, dispatch
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source import callees
 from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.creating import tracked_array
@@ -34,11 +34,16 @@ def with_functions(plain: Callable[..., Any], *where: int | str, over: Container
     @functools.wraps(plain, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         args = tuple(callees.of(x) if k in where and callable(x) else x for k, x in enumerate(args))
-        args = tuple(elements(x) if k in over else x for k, x in enumerate(args)) if over else args
+        args = tuple(_over(x) if k in over else x for k, x in enumerate(args)) if over else args
         kwargs = {name: callees.of(x) if name in where and callable(x) else x for name, x in kwargs.items()}
         return plain(*args, **kwargs)
 
     return call
+
+
+def _over(value: Any) -> Any:
+    """What a function goes over. That of a length which is not known raises here: `reduce` has another error for it."""
+    return iter(value) if type(value) is ARRAYS.bounded else elements(value)
 
 
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:

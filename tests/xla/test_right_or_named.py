@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -373,3 +374,12 @@ def test_decisions_by_numbers_that_are_computed(name: str, first: float) -> None
         found = bridge.value_and_grad(DECISIONS[name], engine="xla")(x)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_reduce_over_a_length_that_is_not_known_is_named() -> None:
+    def program(x: Any) -> Any:
+        return functools.reduce(lambda a, b: a + b * b, x[: np.argmax(x)], 0.0)
+
+    assert bridge.grad(program)(X)[0] == 1.4
+    with pytest.raises(TraceError, match="iteration of an array"):
+        bridge.grad(program, engine="xla")(X)
