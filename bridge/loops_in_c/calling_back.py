@@ -322,6 +322,9 @@ class CallingBack(Aliasing):
         if any(np.prod(shape, dtype=float) > _LARGE for shape in shapes):
             self.refuse("arrays that are too large for a trial", node)
         given = [_filled(shape, one.kind) for shape, one in zip(shapes, arrays, strict=True)]
+        for array in given:
+            # What writes into an operand raises.
+            array.flags.writeable = False
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
