@@ -7,6 +7,7 @@ that the loop begins with. Compiled code stops where a result is another kind of
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 import sys
 import warnings
@@ -368,11 +369,15 @@ class Spelling:
         found = self.reader.known(node.func)
         if not _is_pure(found):
             self.reader.refuse("a call", node)
+        if found in book.STAND_INS:
+            names = list(inspect.signature(book.STAND_INS[found]).parameters)[: len(node.args)]
+            if any(one.startswith("overwrite") for one in names):
+                self.reader.refuse("a call that may write into its operands", node)
         self.only_moves = found.__name__ in _MOVING
         return self._with_arguments(self.constant(callees.of(found)), node)
 
     def _with_arguments(self, function: ast.expr, node: ast.Call) -> ast.expr:
-        if any(one.arg in (None, "out") for one in node.keywords):
+        if any(one.arg in (None, "out") or one.arg.startswith("overwrite") for one in node.keywords):
             self.reader.refuse("a call with such keywords", node)
         keywords = [ast.keyword(one.arg, self.operand(one.value)) for one in node.keywords]
         return ast.Call(function, [self.operand(one) for one in node.args], keywords)
@@ -410,8 +415,13 @@ class Spelling:
             case Several():
                 kind = ast.List if value.is_list else ast.Tuple
                 return kind([self.leaf(one, node) for one in value.items], ast.Load())
-            case Known(path=()) if isinstance(value.value, _SIMPLE) or type(value.value) is np.ndarray:
+            case Known(path=()) if isinstance(value.value, _SIMPLE):
                 return self.constant(value.value)
+            case Known(path=()) if type(value.value) is np.ndarray:
+                # Nothing writes into it.
+                shown = value.value.view()
+                shown.flags.writeable = False
+                return self.constant(shown)
         self.reader.refuse("an operand of this kind", node)
 
     def constant(self, value: Any) -> ast.expr:
@@ -433,14 +443,16 @@ def _function(
 
 
 def _is_pure(function: Any) -> bool:
-    """Whether a function of NumPy's or SciPy's has no effect but its result."""
+    """Whether a function of NumPy's, SciPy's or `math` has no effect but its result."""
     if isinstance(function, np.ufunc):
         return function.nout >= 1
     module = getattr(function, "__module__", None) or ""
-    if module.partition(".")[0] not in ("numpy", "scipy") or module.startswith("numpy.random"):
+    if module.partition(".")[0] not in ("numpy", "scipy", "math") or module.startswith("numpy.random"):
         return False
     try:
         is_ruled = book.find(function) is not None or function in book.ZERO_PULL or function in _MAKING
+        stand_in = None if isinstance(function, type) else book.STAND_INS.get(function)
+        is_ruled = is_ruled or (stand_in is not None and stand_in not in book.CALLING)
         return is_ruled and function not in book.MUTATING and function not in ARRAYS.handled
     except TypeError:
         return False
