@@ -191,6 +191,17 @@ class Expressions(Arithmetic):
         self.note(Read(base.path, step, None if kind else value, found.is_own, kind))
         return Known(value, path) if kind else self.of_object(value)
 
+    def numbers_of(self, base: Value, node: ast.AST) -> Listed | None:
+        """A list of numbers of one type that an object is, which the loop does not change; None of anything else."""
+        if not isinstance(base, Known) or not base.path or type(base.value) is not list or not base.value:
+            return None
+        kind = type(base.value[0])
+        step = Step("numbers", kind)
+        if kind not in (int, float, np.int64, np.float64) or at(base.value, step) is None:
+            return None
+        items = self.part(base, step, node)
+        return Listed(kind in (int, float), items) if isinstance(items, Elements) else None
+
     def _is_computed(self, found: Found) -> bool:
         """Whether what a class has is a descriptor, and not a function."""
         return not found.is_own and hasattr(type(found.value), "__get__") and type(found.value) is not FunctionType
@@ -235,7 +246,12 @@ class Expressions(Arithmetic):
                 self.refuse("an index of a tuple that is out of range", node)
             return base.items[int(index.value)]
         if isinstance(base, Known) and base.path:
-            return self.part(base, self.step_of(base, node), node)
+            try:
+                return self.part(base, self.step_of(base, node), node)
+            except NotConstant:
+                base = self.numbers_of(base, node) or base
+                if isinstance(base, Known):
+                    raise
         if isinstance(base, Listed):
             assert base.items is not None
             if isinstance(node.slice, ast.Slice):
@@ -295,7 +311,10 @@ class Expressions(Arithmetic):
 
     def _of_BinOp(self, node: ast.BinOp) -> Value:
         name = OPERATORS.get(type(node.op)) or self.refuse("this operator", node)
-        return self.binary(name, self.value(node.left), self.value(node.right), node)
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, Elements) or isinstance(right, Elements):
+            left, right = self.array_like(left, node), self.array_like(right, node)
+        return self.binary(name, left, right, node)
 
     def _of_Compare(self, node: ast.Compare) -> Value:
         left = self.value(node.left)
@@ -375,8 +394,13 @@ class Expressions(Arithmetic):
             found = self.made(function, args, node)
             return found or self.refuse(f"a call of {function.__name__}", node)
         if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").startswith("numpy"):
-            args = tuple(one.array if isinstance(one, Listed) else one for one in args)
+            args = tuple(self.array_like(one, node) for one in args)
         return self.call(function, (*args, *self._axis_of(function, node)), node)
+
+    def array_like(self, value: Value, node: ast.AST) -> Value:
+        """A value as an operand of NumPy's: the array of a list of numbers."""
+        found = value if isinstance(value, Listed) else self.numbers_of(value, node)
+        return value if found is None else found.array
 
     def _axis_of(self, function: Any, node: ast.Call) -> tuple[Value, ...]:
         """The value of the keyword `axis` of a reduction, which comes after its first argument."""

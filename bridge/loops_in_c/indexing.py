@@ -108,7 +108,7 @@ class Indexing(Blocks):
         """A part of a key; in the place of a mask, the indices that it selects."""
         if isinstance(key, (ast.Slice, ast.Constant)):
             return [key]
-        value = self.value(key)
+        value = self.array_like(self.value(key), key)
         if isinstance(value, Several):
             # A tuple in a key is an array.
             only = value.items[0] if len(value.items) == 1 else None
@@ -119,6 +119,10 @@ class Indexing(Blocks):
 
     def _of_Key(self, node: Key) -> Value:
         return node.found
+
+    def array_like(self, value: Value, node: ast.AST) -> Value:
+        """A value as an operand of NumPy's: the array of a list of numbers."""
+        raise NotImplementedError
 
     def array_of(self, value: Several, node: ast.AST) -> Elements:
         """The array that NumPy makes of a list."""

@@ -105,7 +105,7 @@ class Iterating(Calls):
         if isinstance(node, (ast.Tuple, ast.List)) and {_type_of(one) for one in node.elts} in ({int}, {float}):
             return ast.Constant(len(node.elts)), lambda k: _one_of(node.elts, k)
         node = self.without_calls(node)
-        over = self._named(node, "over", lambda: self.value(node))
+        over = self._named(node, "over", lambda: self._listed_or(self.value(node), node))
         value = self.value(over)
         if isinstance(value, Listed) and value.items is not None:
             value = value.items
@@ -114,6 +114,9 @@ class Iterating(Calls):
         extent = value.extents[0]
         count = self._named(node, "count", lambda: Number(extent))
         return count, lambda k: ast.Subscript(over, k, ast.Load())
+
+    def _listed_or(self, value: Value, node: ast.expr) -> Value:
+        return self.numbers_of(value, node) or value
 
     def listed(self, node: ast.expr) -> list[Value] | None:
         """The items of a list or a tuple of objects, also enumerated or next to those of others; None of another."""

@@ -28,7 +28,7 @@ class Step(NamedTuple):
     """A step from an object to one of its parts."""
 
     kind: Literal[
-        "attribute", "item", "special", "super", "free", "default", "bound", "partial", "length", "code"
+        "attribute", "item", "special", "super", "free", "default", "bound", "partial", "length", "code", "numbers"
     ]  # fmt: skip
     key: Any = None
 
@@ -80,6 +80,8 @@ def at(thing: Any, step: Step) -> Found | None:
             return _after(thing, *step.key)
         case "item":
             return _item(thing, step.key)
+        case "numbers":
+            return _numbers(thing, step.key)
         case "length":
             return Found(len(thing)) if _is_sequence(thing) or type(thing) is dict else None
         case "bound":
@@ -155,6 +157,14 @@ def _item(thing: Any, key: Any) -> Found | None:
     if _is_sequence(thing) and type(key) is int and 0 <= key < len(thing):
         return Found(thing[key], True, (id(thing), key), type(thing) is list)
     return None
+
+
+def _numbers(thing: Any, kind: type) -> Found | None:
+    """The array of a list of numbers of one type."""
+    if type(thing) is not list or not thing or any(type(one) is not kind for one in thing):
+        return None
+    found = np.array(thing)
+    return Found(found, True, (id(thing), kind)) if found.dtype == np.dtype(kind) else None
 
 
 def _free_variable(function: Any, name: str) -> Found | None:

@@ -487,7 +487,7 @@ class Beginning:
                 raise NotCompiled(f"{name} may be an argument under another name", self.site.node.lineno)
 
     def _check_lists(self, found: Compiled) -> None:
-        """Refuse a loop that appends to a list which it also reads, or appends to, by another name."""
+        """Refuse a loop that changes a list which it also reads, or appends to, by another name."""
         lists = [self._at(one.path) for one in found.appending.histories]
         names = [(name,) for name in self.lists]
         others = [
@@ -495,6 +495,9 @@ class Beginning:
         ]
         if len({*map(id, lists)}) < len(lists) or any(one is other for one in lists for other in others):
             raise NotCompiled("a list that it appends to may have another name", self.site.node.lineno)
+        read = {id(owner) for owner, step in self.places.values() if step.kind == "numbers"}
+        if any(id(self.places[name][0]) in read for name in found.stored):
+            raise NotCompiled("it sets items of a list that it also reads as an array", self.site.node.lineno)
 
     def _tracked(self) -> Any:
         """A value that carries a gradient."""
