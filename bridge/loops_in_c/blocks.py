@@ -100,6 +100,13 @@ class Blocks:
             if self.is_nonneg(expr):
                 self.nonneg.add(name)
 
+    def note_range(self, name: str, expr: Expr) -> None:
+        """Record the range of an integer, which may have been another one before."""
+        self.width.pop(name, None)
+        self.nonneg.discard(name)
+        if self.variables[name] == expr.kind:
+            self._note(name, expr)
+
     def hold(self, expr: Expr) -> Expr:
         """A value that later statements read, in a variable."""
         if self.is_fixed(expr):

@@ -37,6 +37,8 @@ from bridge.source.numba import is_jitted, is_of_floats, is_vectorized
 from bridge.source.reading import source_of
 
 RESULT, FIRST = ".result", ".first"
+NO_KEYWORDS: dict[str, Any] = {}
+"""What a parameter `**keywords` holds if no other keywords are given."""
 _DEEP = 8
 """How deep functions may call each other."""
 
@@ -252,6 +254,8 @@ class Calls(Appending):
                 self.block.append(Assign(bound_flag(one), Const("b", False)))
         for name, value in (free | values).items():
             self.bind(name, value)
+            if name in self.fixed and isinstance(value, Number):
+                self.note_range(self.own(name), value.expr)
         self.names[FIRST] = Known(next(iter(values), ""))
         self.out += [Block(node.lineno, self.block), *self.after]
         self.block, self.after = [], []
@@ -347,14 +351,19 @@ class Calls(Appending):
     def _arguments(self, callee: Callee, definition: Definition, node: ast.Call) -> dict[str, Value]:
         """The values of the parameters."""
         given, function = definition.args, callee.function
-        if given.vararg or given.kwarg or any(isinstance(one, ast.Starred) for one in node.args):
-            self.refuse(f"a call of {function.__name__} with *", node)
         by_place = [one.arg for one in (*given.posonlyargs, *given.args)]
         by_name = [one.arg for one in (*given.args, *given.kwonlyargs)]
-        if len(callee.first) + len(node.args) > len(by_place):
+        placed = *callee.first, *self.arguments(node)
+        values = dict(zip(by_place, placed, strict=False))
+        if given.vararg:
+            values[given.vararg.arg] = Several(placed[len(by_place) :])
+        elif len(placed) > len(by_place):
             self.refuse(f"a call of {function.__name__} with too many arguments", node)
-        values = dict(zip(by_place, (*callee.first, *map(self.value, node.args)), strict=False))
+        if given.kwarg:
+            values[given.kwarg.arg] = Known(NO_KEYWORDS)
         for one in node.keywords:
+            if one.arg is None and self.known(one.value) is NO_KEYWORDS:
+                continue
             if one.arg not in by_name or one.arg in values:
                 self.refuse(f"a call of {function.__name__} with such keywords", node)
             values[one.arg] = self.value(one.value)
@@ -366,6 +375,21 @@ class Calls(Appending):
             if name not in values:
                 values[name] = self._default(callee, name, node)
         return values
+
+    def arguments(self, node: ast.Call) -> tuple[Value, ...]:
+        """The values of the arguments without names, with those of sequences after a star."""
+        found: list[Value] = []
+        for one in node.args:
+            value = self.value(one.value if isinstance(one, ast.Starred) else one)
+            if not isinstance(one, ast.Starred):
+                found.append(value)
+            elif isinstance(value, Several):
+                found += value.items
+            elif isinstance(value, Known) and value.path and type(value.value) in (list, tuple):
+                found += (self.part(value, Step("item", k), node) for k in range(self.length(value, node)))
+            else:
+                self.refuse("a call with * of this", node)
+        return tuple(found)
 
     def _default(self, callee: Callee, name: str, node: ast.Call) -> Value:
         function, step = callee.function, Step("default", name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import numbers
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -213,20 +214,45 @@ class Expressions(Arithmetic):
                 return Known(functions.ADD_AT)
             return self.part(base, self.step_of(base, node), node)
         if isinstance(base, Elements):
-            if node.attr == "shape":
-                return Several(tuple(Number(one) for one in base.extents))
-            if node.attr == "ndim":
-                return Number(Const("i", len(base.extents)))
-            if node.attr == "size":
-                size: Expr = ONE
-                for one in base.extents:
-                    size = self.integer("mul", size, one)
-                return Number(size)
+            if node.attr in ("shape", "ndim", "size"):
+                return self._measured(node.attr, base.extents)
             if node.attr == "dtype":
                 return Known(KINDS[base.kind].dtype)
             if node.attr == "T":
                 return self.turned(base, tuple(reversed(range(len(base.extents)))))
         self.refuse(f"the attribute {node.attr}", node)
+
+    def _measured(self, name: str, extents: tuple[Expr, ...]) -> Value:
+        """The shape, the number of axes or the number of elements of a value with these extents."""
+        if name == "shape":
+            return Several(tuple(map(Number, extents)))
+        size: Expr = ONE if name == "size" else Const("i", len(extents))
+        for one in extents if name == "size" else ():
+            size = self.integer("mul", size, one)
+        return Number(size)
+
+    def _is_instance(self, value: Value, kinds: Value, node: ast.AST) -> bool:
+        """`isinstance`, of a value whose class is known."""
+        if isinstance(kinds, Several):
+            return any([self._is_instance(value, one, node) for one in kinds.items])
+        kind = kinds.value if isinstance(kinds, Known) else None
+        if type(kind) is not type and getattr(kind, "__module__", "") not in ("numbers", "collections.abc"):
+            self.refuse("isinstance with such a class", node)
+        return issubclass(self._class_of(value, node), kind)
+
+    def _class_of(self, value: Value, node: ast.AST) -> type:
+        match value:
+            case Elements():
+                return np.ndarray
+            case Number(types=((kind, is_weak),)):
+                return type(OF_PYTHON[kind]) if is_weak else KINDS[kind].dtype.type
+            case Listed() | Several(is_list=True):
+                return list
+            case Several():
+                return tuple
+            case Known():
+                return type(value.value)
+        self.refuse("the class of this", node)
 
     def _of_Tuple(self, node: ast.Tuple) -> Value:
         return Several(tuple(self.value(one) for one in node.elts))
@@ -387,15 +413,17 @@ class Expressions(Arithmetic):
             if isinstance(base, Elements):
                 return self.method(base, node.func.attr, node)
         function = self.known(node.func)
-        if any(isinstance(one, ast.Starred) for one in node.args):
-            self.refuse("a call with *", node)
-        args = tuple(self.value(one) for one in node.args)
+        args = self.arguments(node)
         if functions.name_of(function) in MAKING:
             found = self.made(function, args, node)
             return found or self.refuse(f"a call of {function.__name__}", node)
         if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").startswith("numpy"):
             args = tuple(self.array_like(one, node) for one in args)
         return self.call(function, (*args, *self._axis_of(function, node)), node)
+
+    def arguments(self, node: ast.Call) -> tuple[Value, ...]:
+        """The values of the arguments without names."""
+        raise NotImplementedError
 
     def array_like(self, value: Value, node: ast.AST) -> Value:
         """A value as an operand of NumPy's: the array of a list of numbers."""
@@ -544,6 +572,12 @@ class Expressions(Arithmetic):
                 return Number(one.extents[0])
             case "len", (Several(items),):
                 return Number(Const("i", len(items)))
+            case "isinstance", (one, kinds):
+                return Number(Const("b", self._is_instance(one, kinds, node)))
+            case "isscalar", (one,):
+                return Number(Const("b", issubclass(self._class_of(one, node), (np.generic, numbers.Number, str, bytes))))
+            case (("shape" | "ndim" | "size"), (Elements() | Number() as one,)):
+                return self._measured(name, one.extents if isinstance(one, Elements) else ())
             case "len", (Known() as one,):
                 return Number(Const("i", self.length(one, node)))
             case (("min" | "max"), (Number() as one, Number() as other, *others)):
