@@ -16,7 +16,7 @@ from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Load, Stmt, Store
 from bridge.loops_in_c.objects import Step, at, is_ruled
-from bridge.loops_in_c.stopping import Branch, Inserted, Reason, without
+from bridge.loops_in_c.stopping import Branch, Inserted, Reason, straight, without
 from bridge.loops_in_c.values import (
     Elements,
     Items,
@@ -123,11 +123,8 @@ class Calls(Appending):
         named: dict[str, Value] = {}
         while isinstance(found, Known) and found.path and type(found.value) is partial:
             args, keywords = (self.part(found, Step("partial", one), node) for one in ("args", "keywords"))
-            assert isinstance(args, Known) and isinstance(keywords, Known)
-            parts = (self.part(args, Step("item", k), node) for k in range(self.length(args, node)))
-            first = (*parts, *first)
-            self.length(keywords, node)
-            named = {name: self.part(keywords, Step("item", name), node) for name in keywords.value} | named
+            first = (*self._parts_of(args, node), *first)
+            named = self._items_of(keywords, node) | named
             found = self.part(found, Step("partial", "func"), node)
         is_elementwise = isinstance(found, Known) and is_vectorized(found.value)
         if isinstance(found, Known) and (is_jitted(found.value) or is_elementwise) and not is_ruled(found.value):
@@ -217,7 +214,7 @@ class Calls(Appending):
         """
         function, file = callee.function, callee.function.__code__.co_filename
         definition = self._definition(function, node)
-        body = without(ast.Module(definition.body, []), file, self.stops).body
+        body = without(straight(ast.Module(definition.body, [])), file, self.stops).body
         definition = definition._replace(body=body)
         if not callee.known.path:
             self.note(Read(referred(function), Step("code"), function.__code__))
@@ -362,11 +359,11 @@ class Calls(Appending):
         if given.kwarg:
             values[given.kwarg.arg] = Known(NO_KEYWORDS)
         for one in node.keywords:
-            if one.arg is None and self.known(one.value) is NO_KEYWORDS:
-                continue
-            if one.arg not in by_name or one.arg in values:
-                self.refuse(f"a call of {function.__name__} with such keywords", node)
-            values[one.arg] = self.value(one.value)
+            found = self.value(one.value)
+            for name, value in self._items_of(found, node).items() if one.arg is None else ((one.arg, found),):
+                if name not in by_name or name in values:
+                    self.refuse(f"a call of {function.__name__} with such keywords", node)
+                values[name] = value
         for name, value in callee.named.items():
             if name not in by_name:
                 self.refuse(f"a call of {function.__name__} with such keywords", node)
@@ -381,15 +378,24 @@ class Calls(Appending):
         found: list[Value] = []
         for one in node.args:
             value = self.value(one.value if isinstance(one, ast.Starred) else one)
-            if not isinstance(one, ast.Starred):
-                found.append(value)
-            elif isinstance(value, Several):
-                found += value.items
-            elif isinstance(value, Known) and value.path and type(value.value) in (list, tuple):
-                found += (self.part(value, Step("item", k), node) for k in range(self.length(value, node)))
-            else:
-                self.refuse("a call with * of this", node)
+            found += self._parts_of(value, node) if isinstance(one, ast.Starred) else (value,)
         return tuple(found)
+
+    def _parts_of(self, value: Value, node: ast.AST) -> tuple[Value, ...]:
+        """The items of a tuple or a list."""
+        if isinstance(value, Several):
+            return value.items
+        if not isinstance(value, Known) or not value.path or type(value.value) not in (list, tuple):
+            self.refuse("a call with * of this", node)
+        return tuple(self.part(value, Step("item", k), node) for k in range(self.length(value, node)))
+
+    def _items_of(self, value: Value, node: ast.AST) -> dict[str, Value]:
+        """The items of a dictionary by their names."""
+        if not isinstance(value, Known) or type(value.value) is not dict:
+            self.refuse("a call with ** of this", node)
+        if value.path:
+            self.length(value, node)
+        return {name: self.part(value, Step("item", name), node) for name in value.value}
 
     def _default(self, callee: Callee, name: str, node: ast.Call) -> Value:
         function, step = callee.function, Step("default", name)
@@ -515,9 +521,9 @@ class _Lifting(ast.NodeTransformer):
         is_whole = node is self.whole
         how = self._fold(node)
         if how:
-            over = node.args[0]
+            over, *start = node.args
             over = self.visit_ListComp(over) if isinstance(over, ast.GeneratorExp) else self.visit(over)
-            call = ast.copy_location(ast.Call(node.func, [over], []), node)
+            call = ast.copy_location(ast.Call(node.func, [over, *map(self.visit, start)], []), node)
             return self._before_it(lambda: self.reader.folded(how, call), node)
         function, args = self.visit(node.func), [self.visit(one) for one in node.args]
         made = ast.Call(function, args, [self.visit(one) for one in node.keywords])
@@ -526,10 +532,12 @@ class _Lifting(ast.NodeTransformer):
         return node if callee is None else self._called(callee, node, is_whole)
 
     def _fold(self, node: ast.Call) -> str:
-        """The name of the fold that a call of one argument computes; else ""."""
-        if len(node.args) != 1 or node.keywords or not isinstance(node.func, ast.Name):
+        """The name of the fold that a call of one argument computes, or of `sum` with its start; else ""."""
+        if len(node.args) not in (1, 2) or node.keywords or not isinstance(node.func, ast.Name):
             return ""
         function = self.reader.known(node.func)
+        if len(node.args) == 2 and function is not sum:
+            return ""
         return next((one.__name__ for one in (sum, min, max, any, all) if function is one), "")
 
     def visit_ListComp(self, node: Any) -> ast.expr:

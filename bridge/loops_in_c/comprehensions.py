@@ -79,7 +79,7 @@ class Comprehensions(Iterating):
         begin: ast.expr = item(ast.Constant(0))
         following: ast.expr = ast.Call(node.func, [found, item(counter)], [])
         if how == "sum":
-            begin = ast.BinOp(ast.Constant(0), ast.Add(), begin)
+            begin = ast.BinOp(node.args[1] if len(node.args) > 1 else ast.Constant(0), ast.Add(), begin)
             following = ast.BinOp(found, ast.Add(), item(counter))
         elif how in ("any", "all"):
             begin = ast.Constant(how == "all")

@@ -222,6 +222,12 @@ class Expressions(Arithmetic):
                 return self.turned(base, tuple(reversed(range(len(base.extents)))))
         self.refuse(f"the attribute {node.attr}", node)
 
+    def _float(self, text: str, node: ast.AST) -> float:
+        try:
+            return float(text)
+        except ValueError:
+            self.refuse("float of this text", node)
+
     def _measured(self, name: str, extents: tuple[Expr, ...]) -> Value:
         """The shape, the number of axes or the number of elements of a value with these extents."""
         if name == "shape":
@@ -572,6 +578,12 @@ class Expressions(Arithmetic):
                 return Number(one.extents[0])
             case "len", (Several(items),):
                 return Number(Const("i", len(items)))
+            case (("np.copy" | "deepcopy"), (Elements() as one,)):
+                return Elements(one.kind, one.extents, one.at)
+            case "deepcopy", (Number() as one,):
+                return one
+            case "float", (Known(value=str() as text),):
+                return Number(Const("f", self._float(text, node)))
             case "isinstance", (one, kinds):
                 return Number(Const("b", self._is_instance(one, kinds, node)))
             case "isscalar", (one,):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import math
 import operator
 from collections.abc import Callable
@@ -380,7 +381,7 @@ BY_OBJECT: dict[Any, str] = {
     np.zeros_like: "zeros_like", np.ones_like: "ones_like", np.empty_like: "empty_like",
     builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool",
     builtins.min: "min", builtins.max: "max", builtins.round: "round", builtins.isinstance: "isinstance",
-    np.isscalar: "isscalar", np.shape: "shape", np.ndim: "ndim", np.size: "size",
+    np.copy: "np.copy", copy.copy: "deepcopy", copy.deepcopy: "deepcopy", np.isscalar: "isscalar", np.shape: "shape", np.ndim: "ndim", np.size: "size",
     math.sqrt: "sqrt", math.fabs: "fabs", math.floor: "math.floor", math.ceil: "math.ceil", math.trunc: "int",
     math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite",
     **{one.ufunc: name for name, one in FUNCTIONS.items() if one.ufunc is not None},

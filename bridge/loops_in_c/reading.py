@@ -268,6 +268,9 @@ class Reader(Comprehensions):
     def _do_Pass(self, node: ast.Pass) -> None:
         pass
 
+    def _do_Assert(self, node: ast.Assert) -> None:
+        self.check(self.condition(node.test))
+
     def _do_Break(self, node: ast.stmt) -> None:
         if len(self.flags) == 1 and self.has_else:
             self.refuse("a break on which the else of the outermost loop depends", node)

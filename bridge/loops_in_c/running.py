@@ -32,7 +32,7 @@ from bridge.loops_in_c.objects import ABSENT, Path, Step, at, bound, is_same_kin
 from bridge.loops_in_c.outermost import FUNCTIONS, Outermost
 from bridge.loops_in_c.reading import Reader
 from bridge.loops_in_c.replaying import schedule_of, size_of
-from bridge.loops_in_c.stopping import Branch, Reason, without
+from bridge.loops_in_c.stopping import Branch, Reason, straight, without
 from bridge.loops_in_c.swapping import SWAPPED, Swap, swap_of
 from bridge.loops_in_c.tangent import tangent_of, with_tangents
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, Undescribed, alike, bound_flag
@@ -136,6 +136,7 @@ def site_of(number: int) -> Site:
 
 
 def _site(loop: Loop) -> Site:
+    loop = loop._replace(node=straight(loop.node))
     apart = (*loop.node.orelse, getattr(loop.node, "iter", None))
     parts = [one for one in ast.iter_child_nodes(loop.node) if one not in apart]
     names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}

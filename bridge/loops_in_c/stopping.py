@@ -44,9 +44,24 @@ def without(node: Any, file: str, branches: Mapping[Branch, Reason]) -> Any:
     return _Stopping(file, branches).visit(copied(node)) if branches else node
 
 
+def straight(node: Any) -> Any:
+    """A statement in which those of each `try` follow each other: compiled code stops where one of them raises."""
+    return _Straightening().visit(copied(node)) if any(isinstance(one, ast.Try) for one in ast.walk(node)) else node
+
+
 def is_stop(body: Sequence[ast.stmt]) -> bool:
     """Whether compiled code stops where these statements begin."""
     return bool(body) and isinstance(body[0], Stop)
+
+
+class _Straightening(ast.NodeTransformer):
+    def visit_Try(self, node: ast.Try) -> Any:
+        self.generic_visit(node)
+        body = [*node.body, *node.orelse]
+        parts = [one for part in body for one in ast.walk(part)]
+        if any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in parts) and node.finalbody:
+            return node
+        return [*body, *node.finalbody]
 
 
 class _Stopping(ast.NodeTransformer):

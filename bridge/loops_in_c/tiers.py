@@ -152,6 +152,9 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
         heat.refusals += obstacle(context) is None and not is_bounded(context.log)
         where = f"{error.file or site.loop.file}:{error.line}"
         REASONS[number] = f"{where}: {error.reason}"
+        if found is None and not at_once and (over is None or (_has_parts(over) and len(over) > 1)):
+            # After an iteration, names may hold other types: 0 at first, and an array from then on.
+            return Part(heat, over, 1, {})
         if not at_once:
             return in_python
         raise RefusedError(
@@ -162,6 +165,7 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
     if left is None:
         return _part(heat, over, found)
     RAN.add(number)
+    heat.refusals = 0
     REASONS.pop(number, None)
     STOPS[number] = _stops_of(site)
     if left.is_over or not (left.rest is None or _has_parts(left.rest)):
