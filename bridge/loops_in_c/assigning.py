@@ -288,7 +288,8 @@ class Assigning(CallingBack):
         else:
             parts = value.items if isinstance(value, Several) else ()
             fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
-            if name in self.slot_names:
+            is_plain = isinstance(value, Known) and not value.path and isinstance(value.value, (type(None), str))
+            if name in self.slot_names and not is_plain:
                 self.refuse(f"a store into {name} of something else than an array or a number")
             if not all(fixed):
                 for number, one in enumerate(parts):
