@@ -128,6 +128,14 @@ class Aliasing(Expressions):
         self.block.append(Each(names, value.extents, local, index, value.at(index), is_first=is_first))
         return self.whole(local)
 
+    def laid_out(self, local: str, value: Elements) -> Elements:
+        """A local array with the elements of a value; where NumPy's axes lie in reverse order, a view of one."""
+        axes = tuple(reversed(range(len(value.extents))))
+        reverse = self.turned(value, axes)
+        if value.is_part or self.is_in_order(value) or not self.is_in_order(reverse):
+            return self.make(local, value)
+        return self.turned(self.make(local, reverse), axes)
+
     def _is_in_place(self, local: str, value: Elements, index: tuple[Expr, ...]) -> bool:
         """Whether each element of a value is computed from the same one of a local array, of the same extents."""
         read = [one for one in value.at(index).walk() if isinstance(one, (Load, Size)) and one.array == local]

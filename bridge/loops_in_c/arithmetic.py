@@ -417,7 +417,10 @@ class Arithmetic(Indexing):
                 self.refuse("a product of an array whose memory has an order that is not known", node)
             return found
         if value.is_part or not self.is_in_order(value):
-            self.refuse("a product of an array whose memory has an order that is not known", node)
+            reverse = self.turned(value, tuple(reversed(range(len(value.extents)))))
+            if value.is_part or not self.is_in_order(reverse):
+                self.refuse("a product of an array whose memory has an order that is not known", node)
+            return self._factor(reverse, names[::-1], node)
         local = self.temporary(value.kind, value.extents)
         own = tuple(self.new("q") for _ in value.extents)
         index = tuple(Var("i", one) for one in own)
@@ -474,6 +477,16 @@ class Arithmetic(Indexing):
         self.block.append(Make(local, extents))
         return local
 
+    def in_order(self, value: Elements) -> Elements:
+        """A copy whose axes lie in memory in their order."""
+        if self.is_in_order(value):
+            return Elements(value.kind, value.extents, value.at)
+        local = self.temporary(value.kind, value.extents)
+        own = tuple(self.new("q") for _ in value.extents)
+        index = tuple(Var("i", one) for one in own)
+        self.block.append(Each(own, value.extents, local, index, value.at(index), is_first=True))
+        return self.copied(local, value.extents)
+
     def copied(self, local: str, extents: tuple[Expr, ...]) -> Elements:
         """An array of one statement as a value: a name that is bound to it gets a copy."""
         return Elements(self.arrays[local].kind, extents, self.whole(local).at)
@@ -525,7 +538,7 @@ class Arithmetic(Indexing):
 
     def triangle(self, value: Elements, shift: Value, is_lower: bool, node: ast.AST) -> Value:
         """The elements below a diagonal, or above it, and zeros."""
-        if len(value.extents) != 2 or value.kind != "f":
+        if len(value.extents) != 2 or value.kind != "f" or not self.is_in_order(value):
             self.refuse("a triangle of this", node)
         by, at = self.let(self.index_of(shift)), value.at
 

@@ -341,7 +341,7 @@ class Assigning(CallingBack):
     def _copied(self, name: str, value: Elements) -> Elements:
         """A new array of a variable, or a copy of one that a function has returned."""
         home = self.home(name, value)
-        made = replace(self.make(home, value), shared=value.shared)
+        made = replace(self.laid_out(home, value), shared=value.shared)
         self.after += self.identify(home)
         if value.shared and self.has_identities:
             self.note_uncertain(home)

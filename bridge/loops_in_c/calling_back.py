@@ -298,10 +298,11 @@ class CallingBack(Aliasing):
             if not is_moved and (value.array in self.gapped or value.array in self.unordered):
                 self.refuse("an array that may lie otherwise in memory", node)
             return value
-        if not is_moved and (value.is_part or not self.is_in_order(value)):
-            self.refuse("an array that may lie otherwise in memory", node)
         local = f"{self._place(node)}.{number}o:{len(value.extents)}{value.kind}"
-        return self.make(local, value)
+        made = self.laid_out(local, value)
+        if not is_moved and local in (self.gapped | self.unordered):
+            self.refuse("an array that may lie otherwise in memory", node)
+        return made
 
     def _tried(
         self,

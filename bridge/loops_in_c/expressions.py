@@ -450,7 +450,7 @@ class Expressions(Arithmetic):
 
     def method(self, base: Elements, name: str, node: ast.Call) -> Value:
         if name == "copy" and not node.args and not node.keywords:
-            return Elements(base.kind, base.extents, base.at)
+            return self.in_order(base)
         if name == "astype" and len(node.args) == 1 and not node.keywords:
             return self.as_kind(base, self._kind_of_dtype(node.args[0]), node)
         if name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "dot"):
