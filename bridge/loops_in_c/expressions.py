@@ -578,7 +578,7 @@ class Expressions(Arithmetic):
                 return Number(one.extents[0])
             case "len", (Several(items),):
                 return Number(Const("i", len(items)))
-            case (("np.copy" | "deepcopy"), (Elements() as one,)):
+            case (("np.copy" | "deepcopy"), (Elements() as one,)) if name == "np.copy" or self.is_in_order(one):
                 return Elements(one.kind, one.extents, one.at)
             case "deepcopy", (Number() as one,):
                 return one

@@ -10,7 +10,7 @@ from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.ir import Block, Check, Const, Expr, Op
 from bridge.loops_in_c.objects import Step, at
 from bridge.loops_in_c.outermost import REST
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Listed, Number, Several, Value
+from bridge.loops_in_c.values import ONE, ZERO, Elements, Items, Listed, Number, Several, Value
 from bridge.source.numba import is_range
 
 Item = Callable[[ast.expr], ast.expr]
@@ -121,6 +121,9 @@ class Iterating(Calls):
     def listed(self, node: ast.expr) -> list[Value] | None:
         """The items of a list or a tuple of objects, also enumerated or next to those of others; None of another."""
         if not isinstance(node, ast.Call):
+            held = self.names.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(held, (Several, Items)):
+                return list(self.value(node).items)  # type: ignore[union-attr]
             base = self.object_at(node)
             is_list = base is not None and base.path and type(base.value) is not dict
             if base is None or not is_list or at(base.value, Step("length")) is None:

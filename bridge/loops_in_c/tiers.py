@@ -151,7 +151,8 @@ def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> P
         # A `with`, a transform around the loop, or `memory=` may be gone next time.
         heat.refusals += obstacle(context) is None and not is_bounded(context.log)
         where = f"{error.file or site.loop.file}:{error.line}"
-        REASONS[number] = f"{where}: {error.reason}"
+        if type(found) is not Part or number not in REASONS:
+            REASONS[number] = f"{where}: {error.reason}"
         if found is None and not at_once and (over is None or (_has_parts(over) and len(over) > 1)):
             # After an iteration, names may hold other types: 0 at first, and an array from then on.
             return Part(heat, over, 1, {})

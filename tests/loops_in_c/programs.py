@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 Function = Callable[..., Any]
 COMPILED: dict[str, Function] = {}
@@ -519,7 +521,7 @@ def a_sum_of_a_part(A, v, a):
     return np.sum(v)
 
 
-@python("an array that may lie otherwise in memory")
+@compiled
 def a_sum_of_a_transpose(A, v, a):
     for i in range(3):
         turned = A.T * a
@@ -527,7 +529,7 @@ def a_sum_of_a_transpose(A, v, a):
     return np.sum(v)
 
 
-@python("a product of an array whose memory has an order that is not known")
+@compiled
 def a_product_of_a_computed_transpose(A, v, a):
     for _ in range(3):
         v += (A.T * a) @ v
@@ -776,7 +778,7 @@ def a_power_of_a_numpy_integer(A, v, a):
     return np.sum(v)
 
 
-@python("math.exp of an array")
+@python("a call that raises for other values")
 def a_function_of_numbers_of_an_array(A, v, a):
     for i in range(4):
         v[i] *= math.exp(v[i : i + 1])
@@ -1282,7 +1284,7 @@ def a_list(A, v, a):
     return s
 
 
-@python("it goes over w, which it writes")
+@compiled
 def an_array_that_is_written_meanwhile(A, v, a):
     w = np.zeros(4)
     for x in w:
@@ -1974,3 +1976,167 @@ def an_array_like_a_transposed_one(A, v, a):
     for _ in range(3):
         A = np.ones_like(A.T) * v + A * a
     return np.sum(A * A)
+
+
+@compiled
+def lists_of_numbers(A, v, a):
+    rows, columns, weights = [0, 2, 1, -1], [1, 1, 0, 3], [0.5, 1.5, -1.0, 2.0]
+    for k in range(3):
+        d = A[rows, :] - A[columns, :]
+        v[columns] += 0.1 * d[:, 0]
+        v = v * weights + np.dot(weights, v)
+        a = a + v[rows[k]] * weights[k] + sum(weights) + max(rows)
+        for one in weights:
+            a = a * 0.9 + one
+    return a + np.sum(v)
+
+
+@python("it sets items of a list that it also reads as an array")
+def a_list_of_numbers_that_changes(A, v, a):
+    rows = [0, 2, 1, 3]
+    for k in range(3):
+        a = a + np.sum(v[rows])
+        rows[1] = k
+    return a
+
+
+@python("an index that is no integer")
+def a_list_of_several_types_as_an_index(A, v, a):
+    rows = [0, True, 1, 3]
+    for _ in range(3):
+        a = a + np.sum(v[rows])
+    return a
+
+
+@compiled
+def arguments_with_stars(A, v, a):
+    def scaled(x, *factors, shift=0.5, **others):
+        for one in factors:
+            x = x * one
+        return x + shift
+
+    def passed(x, *args, **keywords):
+        return scaled(x, *args, **keywords)
+
+    keywords, pair = {"shift": 0.25}, (0.5, 2.0)
+    for i in range(4):
+        a = a + passed(v[i]) + passed(v[i], a, 0.1) + scaled(v[i], *pair) + scaled(v[i], **keywords)
+    return a + np.sum(v)
+
+
+@python("a call of scaled with such keywords")
+def other_keywords(A, v, a):
+    def scaled(x, **others):
+        return x * len(others)
+
+    for i in range(4):
+        a = a + scaled(v[i], shift=1.0)
+    return a
+
+
+@compiled
+def classes_and_measures(A, v, a):
+    def number_of(x):
+        if isinstance(x, (list, tuple)):
+            return 1.0
+        if isinstance(x, float):
+            return 2.0
+        return 3.0 if np.isscalar(x) else 4.0 + np.ndim(x)
+
+    for i in range(4):
+        a = a + number_of(v[i]) * v[i] + number_of(v) + number_of((i, a)) + number_of(i) + number_of(float(v[i]))
+        a = a + np.size(A) + np.shape(A)[0] + np.ndim(v[i]) + np.size(v[i])
+    return a
+
+
+@compiled
+def statements_of_try(A, v, a):
+    for i in range(6):
+        try:
+            if i == 4:
+                continue
+            a = a + math.sqrt(v[i % 4] * v[i % 4])
+        except ValueError:
+            a = a - 1.0
+        else:
+            a = a * 1.5
+        assert i < 6, "too far"
+        a = min(a, float("inf"))
+    return a
+
+
+@compiled
+def copies_and_a_sum_with_a_start(A, v, a):
+    for i in range(3):
+        w, M = np.copy(v), A.T.copy()
+        w[i] = a
+        M[0] = w
+        a = a + copy.deepcopy(a) * 0.1 + sum(w, 0.5) + np.sum(sum(M, 0)) + np.sum(M)
+    return a
+
+
+@compiled
+def arrays_in_reverse_order(A, v, a):
+    for _ in range(3):
+        B = (A * a - 1.0).T
+        a = a + np.sum(B @ A) * 0.01 + np.linalg.norm(B) + np.dot((A + B.T).T, v)[1] + np.linalg.det(np.copy(A.T))
+        v = v * 0.9 + 0.01 * (B @ v)
+    return a + np.sum(v)
+
+
+@compiled
+def functions_with_stand_ins(A, v, a):
+    for i in range(3):
+        B = scipy.linalg.inv(A + 7.0 * np.eye(4))
+        a = a + math.hypot(v[i], a) + math.erf(v[i]) + np.sum(B)
+        v = v + 0.1 * scipy.linalg.solve(A + 7.0 * np.eye(4), v)
+    return a + np.sum(v)
+
+
+@python("a call with such keywords")
+def a_function_that_may_overwrite(A, v, a):
+    for _ in range(3):
+        a = a + np.sum(scipy.linalg.inv(A + 7.0 * np.eye(4), overwrite_a=True))
+    return a
+
+
+@python("a call that may write into its operands")
+def a_function_that_may_overwrite_by_its_place(A, v, a):
+    for _ in range(3):
+        a = a + np.sum(scipy.linalg.inv(A + 7.0 * np.eye(4), True))
+    return a
+
+
+@python("a call that raises for other values (ValueError)")
+def a_result_that_is_given_by_its_place(A, v, a):
+    w = v * 2.0
+    for i in range(3):
+        u = np.add(v, v * i, w)
+        a = a + np.sum(w) + np.sum(u)
+    return a
+
+
+@python("a call that raises for other values (ValueError)")
+def a_result_of_a_method_that_is_given_by_its_place(A, v, a):
+    w = v * 2.0
+    for _ in range(3):
+        u = A.sum(0, None, w)
+        a = a + np.sum(w) + np.sum(u)
+    return a
+
+
+@compiled
+def another_type_after_the_first_iteration(A, v, a):
+    gain = 0
+    for i in range(4):
+        a = a + np.sum(gain * v)
+        gain = v * (0.1 * i)
+    return a + np.sum(gain)
+
+
+@raising
+def an_assertion(A, v, a):
+    for i in range(4):
+        a = a + v[i]
+        assert i < 2, "too far"
+    return a

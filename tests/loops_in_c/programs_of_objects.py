@@ -580,7 +580,7 @@ def an_attribute_that_a_method_sets(A, v, a):
     return np.sum(one.hidden)
 
 
-@python("a store into self.table")
+@compiled
 def an_array_of_the_class(A, v, a):
     class Tables:
         table = np.ones(4)
@@ -641,3 +641,23 @@ def too_few_arguments(A, v, a):
     for _ in range(5):
         taken_twice(one)
     return np.sum(one.u)
+
+
+@compiled
+def texts_and_none_in_attributes(A, v, a):
+    class Filter:
+        likelihood, state = 0.5, "new"
+
+        def __init__(self):
+            self.likelihood, self.state, self.x = 0.5, "new", 0.0
+
+        def update(self, z):
+            self.x = self.x * 0.5 + z
+            self.likelihood, self.state = None, "updated"
+
+    one = Filter()
+    for i in range(4):
+        one.update(v[i])
+        if one.likelihood is None and one.state == "updated":
+            a = a + one.x
+    return a * (one.likelihood is None)

@@ -96,6 +96,20 @@ def chosen(u, w):
     return w
 
 
+def starred(x, *others, scale=0.5, **keywords):
+    for one in others:
+        x = x * one if isinstance(one, float) else x + np.size(one)
+    return x * scale
+
+
+def passed(x, *args, **keywords):
+    try:
+        assert np.isscalar(x), "a number"
+        return starred(x, *args, **keywords)
+    except AssertionError:
+        return 0.1
+
+
 class State:
     rate = 0.3
 
@@ -156,6 +170,7 @@ class Generator:
         lines.append(f"    w = {new}")
         places = self.pick("", "", ", np.int32", ", np.int8", ", np.int16")
         lines.append("    c, h1, h2 = 1, [], [a]")
+        lines.append(f"    e1, e2 = [0, 2, 1, {self.pick('-1', '3', '0')}], [0.5, {self.pick('-1.5', '1.0', '2')}, 1.0, 2.0]")
         lines.append(f"    p, q = np.array([0, 3, 1]{places}), np.array([2, -1, 2]{places})")
         self.objects = self.random.random() < 0.4
         if self.objects:
@@ -279,6 +294,9 @@ class Generator:
             if call.startswith("mixed"):
                 call = f"{self.row()} = {call}"
             return [f"{pad}{call}"]
+        if chance < 0.82:
+            tried = [f"{pad}try:", f"{pad}    {self.element()} = {self.number()}"]
+            return [*tried, f"{pad}except {self.pick('IndexError', 'ValueError')}:", f"{pad}    s = s + 0.1"]
         if chance < 0.84:
             return [f"{pad}s, r = r, s * 0.5" if self.random.random() < 0.5 else f"{pad}c += 1"]
         if chance < 0.87:
@@ -363,6 +381,12 @@ class Generator:
             f"{row} = {self.pick('v', 'w')}[[{self.index()}, 0, 2, 1]] * 0.5",
             f"g = [{self.index()}, 1]; s += 0.1 * np.sum({self.pick(*MATRICES)}[g])",
             f"g = ({self.index()}, 1); s += 0.1 * {self.pick(*MATRICES)}[g]",
+            f"{row} = {self.vector()} {self.pick('*', '+', '-')} e2", f"s += 0.1 * np.dot(e2, {self.vector()})",
+            f"{self.pick('v', 'w')}[e1] {self.pick('=', '+=', '*=')} {self.vector()}",
+            f"{row} = {self.matrix()}[e1, {self.index()}] * 0.5", f"r = r * 0.5 + e2[{self.index()}] * v[e1[c % 3]]",
+            f"for e in e2: s = s * 0.5 + e * {number}", f"e{self.pick('1', '2')}[1] = {self.pick('2', '0.5')}",
+            f"s = s * 0.5 + passed({number}{self.pick('', ', s', ', *(a, v)', ', *e2', ', scale=0.1')})",
+            f"s = s * 0.5 + 0.1 * sum({self.vector()}, {number}); {row} = np.copy({self.vector()})",
         )  # fmt: skip
 
     def of_masks_and_axes(self) -> str:
@@ -487,7 +511,10 @@ class Generator:
     def matrix(self) -> str:
         """A matrix of `n` by `n` elements."""
         name = self.pick(*MATRICES)
-        return self.pick(name, name, f"{name}.T", f"({name} * 0.5)", f"(A + B * {self.number()})", "(A * v[:, None])")
+        return self.pick(
+            name, name, f"{name}.T", f"({name} * 0.5)", f"(A + B * {self.number()})", "(A * v[:, None])",
+            "(A - B).T", "np.copy(A.T)", "A.T.copy()",
+        )  # fmt: skip
 
     def vector_of_matrices(self) -> str:
         """A whole vector that is computed from matrices."""

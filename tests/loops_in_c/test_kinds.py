@@ -312,13 +312,16 @@ def a_constant_that_does_not_fit(x, k):
 @python("a number that may be of several kinds")
 def a_variable_of_two_kinds_of_numpy(x, k):
     t = np.float32(1.0)
-    for i in range(3):
+    for i in range(4):
         x[i] *= t
-        t = np.float64(t) * 1.5
+        if i % 2 == 0:
+            t = np.float64(t) * 1.5
+        else:
+            t = np.float32(t)
     return np.sum(x)
 
 
-@python("math.trunc of a number that is no float")
+@python("arrays of which no shape is known")
 def a_rounding_that_integers_of_numpy_lack(x, k):
     for i in range(3):
         x[i] *= math.trunc(2)
