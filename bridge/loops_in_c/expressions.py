@@ -241,7 +241,7 @@ class Expressions(Arithmetic):
         """`isinstance`, of a value whose class is known."""
         if isinstance(kinds, Several):
             return any([self._is_instance(value, one, node) for one in kinds.items])
-        kind = kinds.value if isinstance(kinds, Known) else None
+        kind: Any = kinds.value if isinstance(kinds, Known) else None
         if type(kind) is not type and getattr(kind, "__module__", "") not in ("numbers", "collections.abc"):
             self.refuse("isinstance with such a class", node)
         return issubclass(self._class_of(value, node), kind)
@@ -587,7 +587,9 @@ class Expressions(Arithmetic):
             case "isinstance", (one, kinds):
                 return Number(Const("b", self._is_instance(one, kinds, node)))
             case "isscalar", (one,):
-                return Number(Const("b", issubclass(self._class_of(one, node), (np.generic, numbers.Number, str, bytes))))
+                return Number(
+                    Const("b", issubclass(self._class_of(one, node), (np.generic, numbers.Number, str, bytes)))
+                )
             case (("shape" | "ndim" | "size"), (Elements() | Number() as one,)):
                 return self._measured(name, one.extents if isinstance(one, Elements) else ())
             case "len", (Known() as one,):

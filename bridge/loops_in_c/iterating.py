@@ -121,9 +121,10 @@ class Iterating(Calls):
     def listed(self, node: ast.expr) -> list[Value] | None:
         """The items of a list or a tuple of objects, also enumerated or next to those of others; None of another."""
         if not isinstance(node, ast.Call):
-            held = self.names.get(node.id) if isinstance(node, ast.Name) else None
-            if isinstance(held, (Several, Items)):
-                return list(self.value(node).items)  # type: ignore[union-attr]
+            is_held = isinstance(node, ast.Name) and isinstance(self.names.get(node.id), (Several, Items))
+            held = self.value(node) if is_held else None
+            if isinstance(held, Several):
+                return list(held.items)
             base = self.object_at(node)
             is_list = base is not None and base.path and type(base.value) is not dict
             if base is None or not is_list or at(base.value, Step("length")) is None:

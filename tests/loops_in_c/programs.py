@@ -1979,7 +1979,7 @@ def an_array_like_a_transposed_one(A, v, a):
 
 
 @compiled
-def lists_of_numbers(A, v, a):
+def lists_of_numbers_as_arrays(A, v, a):
     rows, columns, weights = [0, 2, 1, -1], [1, 1, 0, 3], [0.5, 1.5, -1.0, 2.0]
     for k in range(3):
         d = A[rows, :] - A[columns, :]

@@ -170,7 +170,9 @@ class Generator:
         lines.append(f"    w = {new}")
         places = self.pick("", "", ", np.int32", ", np.int8", ", np.int16")
         lines.append("    c, h1, h2 = 1, [], [a]")
-        lines.append(f"    e1, e2 = [0, 2, 1, {self.pick('-1', '3', '0')}], [0.5, {self.pick('-1.5', '1.0', '2')}, 1.0, 2.0]")
+        lines.append(
+            f"    e1, e2 = [0, 2, 1, 3, {self.pick('-1', '3')}], [0.5, {self.pick('-1.5', '2')}, 1.0, 2.0, -0.5]"
+        )
         lines.append(f"    p, q = np.array([0, 3, 1]{places}), np.array([2, -1, 2]{places})")
         self.objects = self.random.random() < 0.4
         if self.objects:

@@ -314,10 +314,9 @@ def a_variable_of_two_kinds_of_numpy(x, k):
     t = np.float32(1.0)
     for i in range(4):
         x[i] *= t
+        t = np.float32(t)
         if i % 2 == 0:
             t = np.float64(t) * 1.5
-        else:
-            t = np.float32(t)
     return np.sum(x)
 
 

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(
 
 OF_FLOAT64 = frozenset(
     {
-        "outermost loops over arrays", "columns and rows", "lists of numbers", "an array that is written out",
+        "outermost loops over arrays", "columns and rows", "lists of numbers as arrays", "an array that is written out",
         "histories of arrays with names", "a cell of a network", "a network", "outermost loops over several",
         "sorted elements", "axes of one element", "arrays of nested lists", "global arrays of functions",
     }
