@@ -340,7 +340,9 @@ class Backward(Text):
                     self.say(f"f->made[{k}].mark = {f'm{a}' if has_shadow else '0'};")
                 for axis in range(array.ndim):
                     self.say(f"f->made[{k}].extents[{axis}] = {a}_n{axis};")
-            self.say(f"f->pull(f->run, {of.number});")
+            if any(self.plan.active_operands[of.number]):
+                # There is no record of others, whose results lie in the arrays of a callback that has one.
+                self.say(f"f->pull(f->run, {of.number});")
             for number in range(len(of.numbers)):
                 name = self.name(passed(number).name)
                 self.say(f"const F {name} = f->passed[{2 * number}];")

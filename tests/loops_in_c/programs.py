@@ -2140,3 +2140,12 @@ def an_assertion(A, v, a):
         a = a + v[i]
         assert i < 2, "too far"
     return a
+
+
+@compiled
+def callbacks_of_arrays_that_are_swapped(A, v, a):
+    w = np.zeros(4, dtype=A.dtype)
+    for _ in range(4):
+        v, w = w, v
+        a = a * 0.5 + np.median(w)
+    return a + np.sum(v * w)
