@@ -403,8 +403,11 @@ class Arithmetic(Indexing):
         """The kind of an array that NumPy makes of these. A Python number is of NumPy's default kind."""
         kinds = [{one.kind} if isinstance(one, Elements) else {x for x, _ in one.types} for one in values]  # type: ignore[union-attr]
         certain = {kind for one in kinds for kind in one if len(one) == 1}
-        found = {promoted(tuple((x, False) for x in sorted(certain | {other}))) for one in kinds for other in one}
-        if len(found) > 1 or None in found or "?" in certain:
+        several = {*certain}.union(*kinds)
+        found = {
+            None if "?" in several else promoted(tuple((x, False) for x in sorted(certain | {one}))) for one in several
+        }
+        if len(found) > 1 or None in found:
             self.refuse("an array of numbers that may be of several kinds", node)
         return str(found.pop())
 

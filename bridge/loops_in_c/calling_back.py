@@ -241,7 +241,7 @@ class CallingBack(Aliasing):
         types = []
         for one in numbers:
             kind, is_weak = one.types[0]
-            if len(one.types) > 1:
+            if len(one.types) > 1 or kind == "?":
                 # A float64 of NumPy's does what a float of Python's does, among arrays of float64.
                 is_double = one.is_certain and not one.strong and kind == "f"
                 if not is_double or any(is_float(x.kind) and x.kind != "f" for x in arrays):
