@@ -157,6 +157,10 @@ def _of_method(method: MethodType) -> Any:
         return method
     if type(function) is not FunctionType:
         handler = METHODS.get((type(method.__self__), getattr(function, "__name__", "")))
+        if handler is None:
+            # Compiled code whose methods bind as those of Python do: Cython's.
+            stand_in = book.STAND_INS.get(function)
+            handler = None if stand_in is None else _standing(function, stand_in)
         return _as_it_is(method) if handler is None else functools.partial(handler, method.__self__)
     found = _of_own_method(method)
     if found is not None:

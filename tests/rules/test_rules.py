@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.signal
 import scipy.sparse.linalg
+import scipy.spatial.distance
 import scipy.special  # noqa: F401
 
 from bridge.errors import CheckError

@@ -241,6 +241,49 @@ def test_what_it_does_not_do_is_refused_by_name(row: Row, what: str, remedy: str
     assert "test_scipy_linalg.py" in str(caught.value) or "stand_in_rows.py" in str(caught.value)
 
 
+@pytest.mark.parametrize("solve", [sl.solve_continuous_are, sl.solve_discrete_are])
+@pytest.mark.parametrize("kind", [real, complex_])
+@pytest.mark.parametrize("general", [False, True])
+def test_riccati_equations(solve: Any, kind: Any, general: bool) -> None:
+    weights = real(3, 3)
+
+    def program(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+        q, r = q @ q.conj().T + np.eye(3), r @ r.conj().T + np.eye(2)
+        x = solve(a, b, q, r, e=e, s=s, balanced=False) if general else solve(a, b, q, r)
+        return np.sum(weights * x.real) + np.sum(weights**2 * x.imag)
+
+    a, b, q, r, s = (0.3 * kind(*shape) for shape in ((3, 3), (3, 2), (3, 3), (2, 2), (3, 2)))
+    e = 0.3 * kind(3, 3) + 2 * np.eye(3)
+    bridge.check_gradient(program, tuple(range(6)))(a, b, q, r, e, 0.3 * s)
+
+
+def test_a_solution_of_scipys_that_does_not_solve_the_equation_is_refused() -> None:
+    """SciPy 1.17 balances some pencils with `e` so that the residual is 0.09."""
+    rng = np.random.default_rng(2)
+    a, b, q, r, _, e = (0.3 * rng.normal(size=shape) for shape in ((3, 3), (3, 2), (3, 3), (2, 2), (3, 2), (3, 3)))
+    q, r, e = q @ q.T + np.eye(3), r @ r.T + np.eye(2), e + 2 * np.eye(3)
+
+    def program(a: Any, balanced: bool) -> Any:
+        return np.sum(sl.solve_discrete_are(a, b, q, r, e, balanced=balanced))
+
+    bridge.check_gradient(program)(a, False)
+    x, c = sl.solve_discrete_are(a, b, q, r, e), b.T
+    residual = a.T @ x @ a - e.T @ x @ e - a.T @ x @ b @ np.linalg.solve(r + c @ x @ b, c @ x @ a) + q
+    if np.max(np.abs(residual)) > 1e-6:
+        with pytest.raises(RefusedError, match="does not solve the equation"):
+            bridge.grad(program)(a, True)
+
+
+def test_riccati_equations_refuse_what_scipy_refuses_and_are_not_compiled() -> None:
+    def program(q: Any) -> Any:
+        return np.sum(sl.solve_continuous_are(np.eye(2), np.eye(2), q, np.eye(2)))
+
+    with pytest.raises(ValueError, match="symmetric/hermitian"):
+        bridge.grad(program)(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    with pytest.raises(RefusedError, match="solve_continuous_are"):
+        bridge.grad(program, engine="xla")(np.eye(2))
+
+
 def test_what_may_be_overwritten_keeps_its_value() -> None:
     a, b = regular(3, 3), real(3)
 
