@@ -15,8 +15,6 @@ import numpy as np
 
 from bridge.arrays import creation, dispatch
 from bridge.arrays.tracked import is_tracked
-from bridge.code_position import here, resolve
-from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source import callees
 from bridge.source.callees import OF_KIND, SPECIAL
@@ -65,35 +63,75 @@ def _with_elements(plain: Callable[..., Any], first: int = 0) -> Callable[..., A
 
 
 def _vectorized(made: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """A call of `np.vectorize(f)`: element by element, in NumPy's order."""
+    """A call of `np.vectorize(f)`: element by element, or slice by slice with a signature, in NumPy's order."""
     if current_context() is None or not callable(made.pyfunc):
         return made(*args, **kwargs)
-    if made.signature is not None or made.excluded or kwargs:
-        if any_tracked(args, kwargs):
-            raise RefusedError(
-                "np.vectorize with signature=, excluded= or keywords, of tracked arrays",
-                where=resolve(here()),
-                remedy="write the loop, or give it positional arguments only",
-            )
-        return made(*args, **kwargs)
     f = callees.of(made.pyfunc)
+    if made.excluded or kwargs:
+        f, args = _of_what_varies(f, made.excluded, args, kwargs)
+        if not args and made.signature is None:
+            return f()
+    if made.signature is not None:
+        return _over_slices(made, f, args)
     arrays = np.broadcast_arrays(*(x if is_tracked(x) else tracked_array(x) for x in args))
     shape = np.shape(arrays[0])
     rows = [f(*(x[at] for x in arrays)) for at in np.ndindex(*shape)]
     if not rows:
-        return made(*map(np.empty_like, arrays))
+        return np.vectorize(made.pyfunc, otypes=made.otypes)(*(np.empty(np.shape(x), x.dtype) for x in arrays))
+    otypes = made.otypes or ""
     if isinstance(rows[0], tuple):
-        return tuple(_gathered(made, list(column), shape, k) for k, column in enumerate(zip(*rows, strict=True)))
-    return _gathered(made, rows, shape, 0)
+        return tuple(
+            _gathered(list(column), shape, otypes[k : k + 1]) for k, column in enumerate(zip(*rows, strict=True))
+        )
+    found = _gathered(rows, shape, otypes[:1])
+    return found[()] if shape == () else found
 
 
-def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> Any:
-    dtype = made.otypes[k] if made.otypes else None
-    first = values[0]
-    if dtype is None and not holds_tracked(values):
-        dtype = np.asarray(first).dtype
+def _of_what_varies(
+    f: Callable[..., Any], excluded: Container[int | str], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """`f` of the arguments that are not excluded, by position and then by name, and these arguments."""
+    numbers = [k for k in range(len(args)) if k not in excluded]
+    names = [name for name in kwargs if name not in excluded]
+
+    def of_them(*varying: Any) -> Any:
+        given = dict(zip((*numbers, *names), varying, strict=True))
+        by_name = {name: given.get(name, x) for name, x in kwargs.items()}
+        return f(*(given.get(k, x) for k, x in enumerate(args)), **by_name)
+
+    return of_them, (*(args[k] for k in numbers), *(kwargs[name] for name in names))
+
+
+def _over_slices(made: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """A call of `np.vectorize(f, signature=...)`: NumPy cuts slices from arrays of labels, and checks the results."""
+    arrays = [x if is_tracked(x) else tracked_array(x) if any_tracked((x,), {}) else np.asanyarray(x) for x in args]
+    rows = []
+
+    def recorded(*slices: np.ndarray) -> Any:
+        found = f(*(np.ravel(x)[at] for x, at in zip(arrays, slices, strict=True)))
+        rows.append(found if isinstance(found, tuple) else (found,))
+        blank = tuple(np.zeros(np.shape(one), _dtype(one)) for one in rows[-1])
+        return blank if isinstance(found, tuple) else blank[0]
+
+    labels = [np.arange(np.size(x)).reshape(np.shape(x)) for x in arrays]
+    blanks = np.vectorize(recorded, otypes=made.otypes, signature=made.signature)(*labels)
+    if not rows:
+        return blanks
+    columns = zip(blanks if isinstance(blanks, tuple) else (blanks,), zip(*rows, strict=True), strict=True)
+    found = tuple(_gathered(list(column), blank.shape, blank.dtype) for blank, column in columns)
+    return found if isinstance(blanks, tuple) else found[0]
+
+
+def _dtype(x: Any) -> Any:
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+def _gathered(values: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    """The array of what a function has returned; without a dtype, the first value decides it, as in NumPy."""
+    # Its letter: it has no length of texts.
+    dtype = dtype or _dtype(values[0]).char
     found = creation.array(values, dtype) if holds_tracked(values) else np.array(values, dtype)
-    return np.reshape(found, shape)[()] if shape == () else np.reshape(found, shape)
+    return np.reshape(found, shape)
 
 
 SPECIAL.update(
