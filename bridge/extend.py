@@ -289,7 +289,8 @@ def holder(kind: type[Any], attribute: str) -> Callable[[type[Any]], type[Any]]:
     """Register the decorated subclass as what objects of a library's class are of while an attribute is tracked memory.
 
     A plain object becomes one when tracked values are written into the array that it has as that attribute, in a
-    program that is read; it is of its own class again when the differentiated call is over.
+    program that is read; it is of its own class again when the differentiated call is over. A class of objects that
+    have no such array has a static method `held_for(plain)`, which makes what the attribute becomes.
     """
 
     def register(made: type[Any]) -> type[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import TrackedObject, holder, is_tracked, needs, refuse
+from bridge.extend import TrackedObject, holder, is_tracked, known, needs, refuse
 from bridge.rules.sparse_matrices import SparseMatrix, is_sparse, over_memory
 from bridge.rules.sparse_stored import SHARES_TRANSPOSED
 
@@ -27,7 +27,8 @@ _PATTERN = frozenset({
     "tracked",
 })  # fmt: skip
 _OWN = frozenset({
-    "T", "H", "asformat", "astype", "conj", "conjugate", "copy", "imag", "real", "tocoo", "tocsc", "tocsr", "transpose",
+    "T", "H", "asformat", "astype", "conj", "conjugate", "copy", "eliminate_zeros", "imag", "real", "sort_indices",
+    "sum_duplicates", "tocoo", "tocsc", "tocsr", "transpose",
 })  # fmt: skip
 _OPERATORS = ("add", "sub", "mul", "matmul", "truediv", "pow", "radd", "rsub", "rmul", "rmatmul", "neg", "abs")
 _REFUSED = ("bool", "eq", "ge", "gt", "iter", "le", "len", "lt", "ne", "round", "rtruediv")
@@ -119,6 +120,31 @@ class OfMemory:
 
     def copy(self) -> Any:
         return of_memory(self.labelled().copy(), np.copy(self.data))
+
+    def sum_duplicates(self) -> None:
+        like = self.labelled()
+        places = like.tocoo()
+        if self.format not in ("csr", "csc") or len(set(zip(places.row, places.col, strict=True))) < like.nnz:
+            what = f"sum_duplicates of a {type(like).__name__} whose data is tracked memory"
+            refuse(what, "call it on a copy: A = A.tocsr(copy=True)")
+        self.sort_indices()
+
+    def sort_indices(self) -> None:
+        like = self.labelled()
+        if like.has_sorted_indices:
+            return
+        like.indices = like.indices.copy()
+        like.sort_indices()
+        # SciPy sorts the program's memory. What is logged has the old indices.
+        self.data[...] = self.data[like.data - 1]
+        self.indices = like.indices
+        self.has_sorted_indices = True
+
+    def eliminate_zeros(self) -> None:
+        data = known(self.data)
+        if data is None or not np.all(data):
+            what = f"eliminate_zeros of a {PLAIN[type(self)].__name__} whose data is tracked memory and has zeros"
+            refuse(what, "leave it out: zeros change no result; or call it on a copy: A = A.tocsr(copy=True)")
 
     def __imul__(self, other: Any) -> Any:
         if is_sparse(other) or np.ndim(other):

@@ -12,7 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, RefusedError, conj, needs, pulls, refuse, stand_in, without_gradient
+from bridge.extend import (
+    Case,
+    Facts,
+    RefusedError,
+    TrackedObject,
+    conj,
+    known,
+    needs,
+    pulls,
+    refuse,
+    stand_in,
+    without_gradient,
+)
 from bridge.rules.contractions import fitted
 from bridge.rules.factorizations import LU_SOLVED
 from bridge.rules.sparse import CLASSES, OTHER, PATTERN, outer_at
@@ -27,6 +39,8 @@ SuperLU = linalg.SuperLU
 def system_solved(entries: Any, indices: Any, indptr: Any, b: Any, shape: tuple[int, int], format: str) -> Any:
     """The solution of a sparse system by a direct method; for several right-hand sides, columns of `b`."""
     matrix = CLASSES[format]((entries, indices, indptr), shape=shape)
+    # SciPy would sort these arrays in place.
+    matrix = matrix if matrix.has_canonical_format else matrix.copy()
     return np.asarray(linalg.spsolve(matrix, b)).reshape(b.shape)
 
 
@@ -50,6 +64,9 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     if not is_sparse(A):
         refuse("scipy.sparse.linalg.spsolve with a dense matrix of tracked values", "use np.linalg.solve")
     b = b if hasattr(b, "shape") else np.array(b)
+    if isinstance(A, TrackedObject) and A.format in ("csr", "csc"):
+        # As SciPy does, and `.data` shows it.
+        A.sort_indices()
     entries, indices, indptr, shape, format = compressed(A)
     solution = SOLVED(entries, indices, indptr, b, shape, format)
     return np.ravel(solution) if b.ndim == 2 and b.shape[1] == 1 else solution
@@ -166,7 +183,9 @@ def _stands_in_for(solver: Any) -> Callable[..., Any]:
     name = SOLVERS[solver]
 
     def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Any:
-        given = {"x0": x0, **options}
+        # The solution does not depend on where the search for it starts.
+        start = known(x0)
+        given = {"x0": np.copy(start) if hasattr(x0, "place") and start is not None else x0, **options}
         for option, value in given.items():
             what = f"scipy.sparse.linalg.{name} with a tracked {option}="
             given[option] = without_gradient(value, what, f"pass bridge.detach({option})")

@@ -133,6 +133,33 @@ class Stored(TrackedObject):
     def conj(self, copy: bool = True) -> Self:
         return self if not copy and self.dtype.kind != "c" else self._with(np.conj(self.entries))
 
+    def sum_duplicates(self) -> None:
+        """Put the entries in SciPy's order; those that share a place are summed since the matrix was made."""
+        if self.labels.format not in SHARES_TRANSPOSED:
+            refuse(f"sum_duplicates of a tracked {type(self.labels).__name__}", DENSE)
+        self.unlike = "" if self.unlike == SUMS else self.unlike
+        ordered = self.reordered()
+        self.entries, self.labels = ordered.entries, ordered.labels.copy()
+        self.labels.sum_duplicates()
+        places = self.labels.data - 1
+        if self._in_order(self.labels.data):
+            return
+        self.labels.data = np.arange(1, places.size + 1)
+        if self.labels.format == "coo":
+            self.entries = self.entries[places]
+        else:
+            # SciPy sorts its memory, which `.data` may have shown.
+            self.entries[...] = self.entries[places]
+
+    def sort_indices(self) -> None:
+        if self.labels.format == "coo":
+            raise AttributeError(f"'{type(self.labels).__name__}' object has no attribute 'sort_indices'")
+        self.sum_duplicates()
+
+    def eliminate_zeros(self) -> None:
+        """Store no zeros. Their derivatives are kept: what is stored is found when it matters."""
+        self.unlike = self.unlike or RESULT
+
     def _with(self, entries: Any) -> Self:
         """The matrix of other entries at the same places."""
         return type(self)(entries, self.labels, self.unlike)

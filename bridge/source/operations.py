@@ -101,6 +101,13 @@ class Reader:
         if kind is np.flatiter:
             array = own(target.base, value)
             return target if array is target.base else array.flat
+        if kind in HOLDERS and carries(value):
+            # Its own operators change its memory in place.
+            name, made = HOLDERS[kind]
+            memory = made.held_for(target) if hasattr(made, "held_for") else own(getattr(target, name), value)
+            self.keep(target, name, memory)
+            setattr(target, name, memory)
+            return target
         if issubclass(kind, _CONTAINERS):
             # Also before plain values come in: tracked ones may follow, and what was there before all is put back.
             loan = targets.loan_for(value)
@@ -113,12 +120,6 @@ class Reader:
             escape(value, "an item of a tensor of PyTorch's")
         elif is_tracked(value) and not issubclass(kind, TrackedObject) and root_of(target) == "pandas":
             raise noted(value, written_into(target, value))
-        elif kind in HOLDERS and carries(value):
-            # Its own operators change its memory in place.
-            name = HOLDERS[kind][0]
-            memory = own(getattr(target, name), value)
-            self.keep(target, name, memory)
-            setattr(target, name, memory)
         return target
 
     into = quick(into, "first")
