@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import (
+    Aside,
     Case,
     Facts,
     RefusedError,
@@ -22,6 +23,7 @@ from bridge.extend import (
     needs,
     pulls,
     refuse,
+    solved,
     stand_in,
     without_gradient,
 )
@@ -179,6 +181,81 @@ ITERATED = pulls(iterated, _iterated_by_entries, None, None, _iterated_by_b, fac
 BY_OPERATOR = pulls(iterated_operator, None, _operator_by_b, facts=Facts(static=("operator", "solver", "options")))
 
 
+class Operator(TrackedObject):
+    """A `LinearOperator` of the program that is computed with values that carry a gradient: `apply` is its matvec.
+
+    SciPy searches with `plain`, whose functions run aside in `search`.
+    """
+
+    library_class = property(lambda self: linalg.LinearOperator)
+    __array_ufunc__ = None
+
+    def __init__(self, plain: Any, apply: Callable[[Any], Any], search: Aside) -> None:
+        self.plain, self.apply, self.search = plain, apply, search
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("shape", "dtype"):
+            return getattr(self.plain, name)
+        if (name.startswith("__") and name not in _OF_OPERATORS) or name in ("place", "plain", "apply", "search"):
+            raise AttributeError(name)
+        refuse(f"LinearOperator.{name} of a matvec with tracked values", "call matvec, or make it a sparse matrix")
+
+    def matvec(self, x: Any) -> Any:
+        if is_sparse(x) or np.ndim(x) != 1:
+            refuse("a LinearOperator with tracked values times a matrix", "multiply one column after the other")
+        if np.shape(x) != self.shape[1:]:
+            raise ValueError("dimension mismatch")
+        return np.reshape(self.apply(x), self.shape[:1])
+
+    dot = __matmul__ = __mul__ = __call__ = matvec
+
+
+_OF_OPERATORS = [f"__{name}__" for name in ("add", "sub", "neg", "pow", "truediv", "rmul", "rmatmul")]
+for _name in _OF_OPERATORS:
+    setattr(Operator, _name, lambda self, *others, _name=_name: Operator.__getattr__(self, _name))
+
+
+@stand_in(linalg.LinearOperator, of_constants=False, calls=True)
+def linear_operator(shape: Any, matvec: Any, *functions: Any, **options: Any) -> Any:
+    """SciPy's operator, unless `matvec` computes with values that carry a gradient."""
+    search = Aside("scipy.sparse.linalg.LinearOperator")
+    aside = search.plain(matvec)
+    plain = linalg.LinearOperator(
+        shape,
+        aside,
+        *(search.plain(x) if callable(x) and not isinstance(x, type) else x for x in functions),
+        **{name: search.plain(x) if callable(x) and name != "dtype" else x for name, x in options.items()},
+    )
+    if not search.tracked:
+        aside(np.zeros(plain.shape[1], plain.dtype))
+    if search.tracked:
+        return Operator(plain, matvec, search)
+    if len(functions) < _BEFORE_DTYPE:
+        options["dtype"] = plain.dtype
+    return linalg.LinearOperator(shape, matvec, *functions, **options)
+
+
+_BEFORE_DTYPE = 3
+
+
+def _solved_by_operator(name: str, solver: Any, A: Operator, b: Any, options: dict[str, Any]) -> Any:
+    """The implicit derivative of a system with an operator: its matrix is that of derivatives of `matvec`."""
+    n = A.shape[1]
+    if n > _LARGEST:
+        what = f"scipy.sparse.linalg.{name} with a LinearOperator of {n} unknowns whose matvec has tracked values"
+        refuse(what, f"make it a sparse matrix: derivatives of a matvec are a dense matrix, for {_LARGEST} at most")
+    solution, info = solver(A.plain, A.search.value_of(b), **options)
+    if np.iscomplexobj(solution):
+        refuse(f"scipy.sparse.linalg.{name} with a complex LinearOperator with tracked values", "use a sparse matrix")
+    if info != 0:
+        _solution(np.append(solution, info), solver)
+    right = np.reshape(b, (n,))
+    return solved(A.search, lambda x: A.matvec(x) - right, solution), info
+
+
+_LARGEST = 2000
+
+
 def _stands_in_for(solver: Any) -> Callable[..., Any]:
     name = SOLVERS[solver]
 
@@ -192,6 +269,8 @@ def _stands_in_for(solver: Any) -> Callable[..., Any]:
         if x0 is None:
             del given["x0"]
         b = b if hasattr(b, "shape") else np.array(b)
+        if isinstance(A, Operator):
+            return _solved_by_operator(name, solver, A, b, given)
         if is_sparse(A):
             entries, indices, indptr, shape, format = compressed(A)
             answer = ITERATED(entries, indices, indptr, b, shape, format, solver, given)

@@ -11,7 +11,7 @@ import scipy.sparse.linalg as linalg
 from numpy.testing import assert_allclose
 
 import bridge
-from bridge.errors import RefusedError
+from bridge.errors import BridgeError, RefusedError
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
 W = np.arange(1.0, 5.0)
@@ -194,3 +194,55 @@ def test_where_an_iteration_starts_is_a_constant(solver: Any) -> None:
         return np.sum(solver(a, x * x, x0=np.sin(x), rtol=1e-13)[0] * W)
 
     bridge.check_gradient(program)(X)
+
+
+COUPLED = np.diag([1.0, 2.0, 3.0], 1)
+
+
+def operator(x: Any, **options: Any) -> Any:
+    return linalg.LinearOperator((4, 4), lambda v: (x * x + 3) * v + COUPLED @ v, **options)
+
+
+def test_systems_with_operators_of_the_program() -> None:
+    def program(x: Any) -> Any:
+        a = operator(x)
+        symmetric = linalg.LinearOperator((4, 4), lambda v: (x * x + 3) * v, dtype=float)
+        by_bicg = operator(x, rmatvec=lambda v: (x * x + 3) * v + COUPLED.T @ v)
+        solutions = [
+            linalg.gmres(a, np.ones(4), rtol=1e-13)[0],
+            linalg.bicgstab(a, x, x0=np.sin(x), rtol=1e-13)[0],
+            linalg.cg(symmetric, x, rtol=1e-13)[0],
+            linalg.bicg(by_bicg, x, rtol=1e-13)[0],
+            a @ x,
+            a.matvec(x**2),
+        ]
+        return np.sum(np.stack(solutions) * W)
+
+    bridge.check_gradient(program)(X)
+    assert_allclose(bridge.hessian(program)(X), bridge.hessian(program)(X).T, rtol=1e-7, atol=1e-8)
+
+
+def test_an_operator_of_constants_is_scipys() -> None:
+    calls = []
+
+    def program(x: Any) -> Any:
+        a = linalg.LinearOperator((4, 4), lambda v: calls.append(1) or 3 * v)
+        assert type(a).__module__.startswith("scipy")
+        return np.sum(linalg.cg(a, x, rtol=1e-13)[0])
+
+    assert_allclose(bridge.grad(program)(X), np.full(4, 1 / 3))
+
+
+def test_what_operators_refuse() -> None:
+    for program, what in (
+        (lambda x: linalg.gmres(operator(x), x, maxiter=1, restart=1)[0].sum(), "did not converge"),
+        (lambda x: linalg.gmres(operator(x), x, M=operator(x))[0].sum(), "tracked M="),
+        (lambda x: linalg.eigsh(operator(x), k=1)[0].sum(), "with tracked values"),
+        (lambda x: (2 * operator(x)).matvec(x).sum(), "__rmul__"),
+        (lambda x: operator(x).T.matvec(x).sum(), "LinearOperator.T "),
+        (lambda x: (operator(x) @ COUPLED).sum(), "times a matrix"),
+    ):
+        with pytest.raises(RefusedError, match=what):
+            bridge.grad(program)(X)
+    with pytest.raises(BridgeError):
+        bridge.grad(lambda x: linalg.gmres(operator(x), x)[0].sum(), engine="xla")(X)
