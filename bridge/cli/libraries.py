@@ -122,7 +122,7 @@ def _modules() -> Iterator[types.ModuleType]:
         if one.ispkg and not one.name.startswith("_") and one.name != "conftest":
             package = import_module(f"scipy.{one.name}")
             yield package
-            for part in ("linalg", "blas", "lapack", "csgraph"):
+            for part in ("linalg", "blas", "lapack", "csgraph", "distance", "transform"):
                 inner = getattr(package, part, None)
                 if isinstance(inner, types.ModuleType) and inner.__name__.startswith(f"{package.__name__}."):
                     yield inner
@@ -160,7 +160,8 @@ def _names(modules: list[types.ModuleType]) -> dict[Any, list[str]]:
                 for attribute in dir(one):
                     label = f"{full}()" if attribute == "__call__" else f"{full}.{attribute}"
                     if attribute == "__call__" or not attribute.startswith("_"):
-                        _note(found, inspect.getattr_static(one, attribute, None), label)
+                        method = inspect.getattr_static(one, attribute, None)
+                        _note(found, method.__func__ if isinstance(method, staticmethod) else method, label)
     return found
 
 

@@ -20,7 +20,7 @@ def stand_in_of_the_page() -> Iterator[None]:
     """What the example enters into the book is there for one test."""
     distance = pytest.importorskip("scipy.spatial.distance", reason="scipy is needed: pip install -e '.[test]'")
     yield
-    book.STAND_INS.pop(distance.cdist, None)
+    book.STAND_INS.pop(distance.jensenshannon, None)
     for forget in book.ON_ENTRY:
         forget()
 
