@@ -40,6 +40,14 @@ class Scalar(Tracked):
 
     tolist = item
 
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """Itself: NumPy makes an array of a subclass of a number, and a number of that again."""
+        if not (ARRAYS.of_subclass(dtype) or ARRAYS.of_subclass(type)):
+            raise RefusedError(
+                f"a view of a tracked number as {dtype}", where=resolve(here()), remedy="use x.astype(dtype)"
+            )
+        return self
+
     def __getitem__(self, key: Any) -> Any:
         return self if key == () else dispatch.call(np.reshape, (self, (1,)), {})[0, ...][key]
 
@@ -277,8 +285,10 @@ class Buffer(Tracked, InPlace):
         self.flat.replace(value)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        """The same memory seen as another dtype: real and complex of one precision only."""
+        """The same memory seen as another dtype, real and complex of one precision only, or as a subclass's."""
         self.place.context.check_usable()
+        if ARRAYS.of_subclass(dtype) or ARRAYS.of_subclass(type):
+            return ARRAYS.view(self, dtype, type)
         if OPEN and (found := recorded(Buffer.view, self, dtype, type)) is not NOT_RECORDED:
             return found
         seen = views.view_as_dtype(self, dtype)

@@ -133,6 +133,8 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
             continue
         inputs.append(None)
         if type(x) not in PLAIN:
+            if type(x) is not np.ndarray and ARRAYS.of_subclass(type(x)) and (found := ARRAYS.met(args)) is not args:
+                return function(*found)
             foreign, x = x, NotImplemented if asked_first(function, ufunc, args) else operand(x)
             if x is NotImplemented:
                 combine = ARRAYS.combine(foreign) or book.operators_of(foreign)

@@ -44,7 +44,11 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if is_abstract(where):
         dst[...] = np.where(where, src, dst)
         return
-    mask = np.broadcast_to(grounded(where), dst.shape)
+    where = grounded(where)
+    where = where if isinstance(where, np.ndarray) else np.array(where, bool)
+    if where.dtype != bool:
+        np.copyto(np.empty(dst.shape), 0, where=where)
+    mask = np.broadcast_to(where, dst.shape)
     if type(src) is ARRAYS.buffer and is_unbuffered(VIEW, ..., dst, dst, src) and shares(dst, src):
         dst[mask] = as_read(dst, src, partial(np.copyto, casting=casting, where=mask), mask)
     else:

@@ -65,7 +65,7 @@ def operand(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         _check_meaning(x)
         return x
-    if getattr(type(x), "__array_ufunc__", ...) is None or type(x) is ARRAYS.bounded:
+    if getattr(type(x), "__array_ufunc__", ...) is None or type(x) is ARRAYS.bounded or ARRAYS.of_subclass(type(x)):
         return NotImplemented
     if isinstance(x, (list, tuple)):
         if context_of(x) is not None:

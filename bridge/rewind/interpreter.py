@@ -194,6 +194,14 @@ class Arrays:
     read_rules: Callable[[], None] = staticmethod(lambda: None)
     call_mutating: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
+    # Whether a class is a subclass of np.ndarray, whose arrays `view` makes.
+    of_subclass: Callable[[Any], bool] = staticmethod(lambda kind: False)
+    view: Callable[..., Any]
+    # Operands with twins in place of plain masked arrays and matrices; the same tuple if there are none.
+    met: Callable[[tuple[Any, ...]], tuple[Any, ...]] = staticmethod(lambda operands: operands)
+    # What substitutes a subclass of np.ndarray where its arrays are tracked.
+    twin_of: Callable[[Any], Any] = staticmethod(lambda kind: kind)
+
     # What stands for a plain array that a tracked value is written into; None if the array stays what it is.
     own_target: Callable[[Any, Any], Any] = staticmethod(lambda value, target: None)
     # A tracked number as one of Python's: what `item` and `tolist` give.

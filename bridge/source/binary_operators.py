@@ -20,6 +20,7 @@ from bridge.source import callees
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
 from bridge.source.special_methods import operand
+from bridge.source.subclasses import met
 from bridge.state.slots import of_class
 
 _LEAVES_IT = frozenset({NoneType, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, range})
@@ -88,6 +89,7 @@ def _leaves_it(kind: Any) -> bool:
 def binary(name: str, first: Any, second: Any, assigns: str = "") -> Any:
     """`first + second`, or whatever the operator is; `assigns` is "=" for the second half of `first += second`."""
     op = _ARITHMETIC[name]
+    first, second = met(first, second)
     mine, theirs = type(first), type(second)
     own, reflected = of_class(mine, op.method), of_class(theirs, op.reflected)
     if not (_is_read(own) or (mine is not theirs and _is_read(reflected))):
@@ -122,6 +124,7 @@ def compared(name: str, first: Any, second: Any) -> Any:
     op = _COMPARISONS.get(name)
     if op is None:
         return getattr(operator, name)(first, second)
+    first, second = met(first, second)
     mine, theirs = type(first), type(second)
     own, reflected = _comparing(mine, op.method), _comparing(theirs, op.reflected)
     if not (_is_read(own) or _is_read(reflected)):

@@ -53,6 +53,9 @@ OF_KIND: dict[type, Callable[..., Any]] = {}
 BY_NAME: dict[tuple[str, str], Callable[[Any], Any]] = {}
 """The same by the module and the name of the class, for a library that is not imported here: what gives the callee."""
 
+SUBSTITUTES: list[Callable[[Any], Any]] = []
+"""Functions that give what is called in place of a library's function, class or object; None if they have nothing."""
+
 _ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings", "_warnings", "logging"})
 """Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
 
@@ -144,7 +147,7 @@ _said: WeakSet[CodeType] = WeakSet()
 def is_special(function: Any) -> bool:
     """Whether a function of NumPy's must be asked for when it is called, because another may be called in its place."""
     try:
-        known = function in SPECIAL or function in book.STAND_INS
+        known = function in SPECIAL or function in book.STAND_INS or _substitute(function) is not None
         draws = isinstance(getattr(function, "__self__", None), np.random.RandomState)
         return known or draws or is_asked(function) or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
@@ -184,6 +187,9 @@ def _of_library(function: Any, reason: str) -> Any:
         # Numba compiles what the source says.
         return lambda *args, **kwargs: function(*map(as_written, args), **kwargs)
     book.read_book()
+    substitute = _substitute(function)
+    if substitute is not None:
+        return substitute
     wraps = hasattr(function, "__wrapped__") and not is_internal(function.__code__.co_filename)
     if wraps and _is_read(function.__wrapped__):
         # What a library has wrapped around a function of the program.
@@ -262,6 +268,9 @@ def _of_class(cls: Any) -> Any:
     if stand_in is not None:
         made = _made[cls] = _standing(cls, stand_in)
         return made
+    substitute = _substitute(cls)
+    if substitute is not None:
+        return substitute
     if home(cls) == "scipy":
         made = _made[cls] = without_rule(cls)
         return made
@@ -336,6 +345,9 @@ def _of_object(callee: Any) -> Any:
         return functools.partial(by_kind, callee)
     if by_name is not None:
         return _as_told(callee) or by_name(callee)
+    substitute = _substitute(callee)
+    if substitute is not None:
+        return substitute
     if isinstance(callee, np.ufunc) or kind.__name__ == "_ArrayFunctionDispatcher":
         return _ruled_if_known(callee)
     call = kind.__call__
@@ -362,6 +374,10 @@ def _ruled_if_known(function: Any) -> Any:
         return _as_it_is(function)
     made = _made[function] = _standing(function, stand_in)
     return made
+
+
+def _substitute(callee: Any) -> Any:
+    return next((found for one in SUBSTITUTES if (found := one(callee)) is not None), None)
 
 
 def _is_read(function: Any) -> bool:

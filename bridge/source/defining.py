@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import operator
 import sys
+from collections.abc import Iterator
 from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from bridge.source.finding import is_library, opened
-from bridge.source.implied import NAMES
+from bridge.source.implied import NAMES, OF_ONE_OBJECT
 from bridge.source.quiet import Read
 
 
@@ -19,6 +22,8 @@ def defined(tree: ast.stmt) -> Read:
     asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | NAMES
     properties: set[str] = set()
     methods: set[str] = set()
+    if asked & _OF_SUBCLASSES or any(map(_is_of_subclass, _values())):
+        methods |= _OPERATORS
     for one in _classes():
         held = vars(one)
         for name in held.keys() & asked:
@@ -37,12 +42,22 @@ def defined(tree: ast.stmt) -> Read:
 
 def _classes() -> list[type]:
     """Classes that modules of the program name, each once."""
-    found = {}
+    # Not what a module's object says of itself, which may warn or raise.
+    return list({id(one): one for one in _values() if issubclass(type(one), type)}.values())
+
+
+def _values() -> Iterator[Any]:
     for module in _modules.of_the_program():
-        for one in list(vars(module).values()):
-            if issubclass(type(one), type):  # not what a module's object says of itself, which may warn or raise
-                found[id(one)] = one
-    return list(found.values())
+        yield from list(vars(module).values())
+
+
+def _is_of_subclass(value: Any) -> bool:
+    """Whether a value is an array whose class has operators of its own."""
+    return issubclass(type(value), np.ndarray) and isinstance(value, (np.ma.MaskedArray, np.matrix))
+
+
+_OF_SUBCLASSES = frozenset({"ma", "MaskedArray", "masked_array", "matrix", "asmatrix"})
+_OPERATORS = frozenset(name for name in NAMES - OF_ONE_OBJECT if hasattr(np.ndarray, name))
 
 
 class _Modules:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.derived import without_classes
 from bridge.arrays.labelled import Labelled, without_labels
 from bridge.arrays.labelled_calls import note
 from bridge.arrays.tracked import is_tracked
@@ -53,7 +54,7 @@ def of_numpy(result: Any) -> Any:
     """
     if is_tracked(result):
         return result
-    result = without_labels(result)
+    result = without_classes(without_labels(result))
     leaves, structure = leaves_of(result)
     if not any(map(is_of_another_library, leaves)):
         return result
