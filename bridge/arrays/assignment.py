@@ -18,11 +18,13 @@ from bridge.rewind.lean import FLOATS
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Element, Gathered, View
 from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_at
-from bridge.rewind.values import is_abstract_mask, lowered_to, mask_as
+from bridge.rewind.values import is_abstract_mask, is_of_subclass, lowered_to, mask_as
 
 
 def assign(target: Any, key: Any, value: Any) -> None:
     """`target[key] = value`."""
+    if is_of_subclass(value):
+        value = value.__bridge_array__
     place, array = target.place, target.value
     if type(value) is ARRAYS.buffer and _is_this_part(value.place, place, key):
         return

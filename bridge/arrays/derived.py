@@ -22,6 +22,7 @@ from bridge.arrays.buffer import Buffer
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.objects.levels import NAMESPACE
+from bridge.rewind.escapes import note_text
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import TrackedObject
@@ -58,10 +59,12 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 0.0
     library_class: Any = None
+    is_array_of_subclass = True
 
     __bridge_array__: Any
     copy: Any
     dtype: Any
+    diagonal: Any
 
     def __new__(cls, shape: Any = (), dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
         if args or kwargs.keys() - {"order"}:
@@ -82,6 +85,7 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         outs = kwargs.get("out")
         outs = outs if isinstance(outs, tuple) else () if outs is None else (outs,)
+        inputs = ARRAYS.met(inputs)
         result = getattr(ufunc, method)(*map(raw, inputs), **{name: raw(x) for name, x in kwargs.items()})
         if method == "at" or result is NotImplemented:
             return result
@@ -90,19 +94,19 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
         return wrapped if isinstance(result, tuple) else wrapped[0]
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if function in _NOT_FOLLOWED:
+            raise _not_followed(function, self)
         handler = _FUNCTIONS.get(function)
         if handler is not None:
             return handler(function, args, kwargs)
         if type(implementation(function)) is FunctionType:
             return implementation(function)(*args, **kwargs)
-        raise refused(
-            f"{operation_name(function)} of a {_name(self)}",
-            "give it the array without its class: np.asarray(x), or x.data of a masked array",
-        )
+        raise _not_followed(function, self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        if _is_asked_by_twin():
-            return self.__bridge_array__
+        array = self.__bridge_array__
+        if isinstance(array, np.ndarray) or not array.place.active:
+            return np.asarray(array, dtype=dtype)
         raise refused(
             f"an array of NumPy's is made of a {_name(self)} in code that is not read: its gradient would be lost",
             "use np.asarray(x) in your own code; x.filled(value) or x.data of a masked array; or bridge.detach",
@@ -125,7 +129,24 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
         return self.__bridge_array__.__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.__bridge_array__!r})"
+        return repr(self._noted())
+
+    def __str__(self) -> str:
+        return str(self._noted())
+
+    def _noted(self) -> Any:
+        if hasattr(self.__bridge_array__, "place"):
+            note_text(self.__bridge_array__)
+        return self.detached(grounded)
+
+    def detached(self, plain: Callable[[Any], Any]) -> Any:
+        """An array of the subclass itself, with plain values by a function that gives these."""
+        made = np.array(plain(self.__bridge_array__)).view(self.library_class)
+        attributes = {name: plain(x) for name, x in vars(self).items()}
+        if "_baseclass" in attributes:
+            attributes["_baseclass"] = np.ndarray
+        vars(made).update({name: x.copy() if type(x) is np.ndarray else x for name, x in attributes.items()})
+        return made
 
     def __len__(self) -> int:
         return len(self.__bridge_array__)
@@ -149,7 +170,7 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
         return operator.index(self.__bridge_array__)
 
     def __format__(self, spec: str) -> str:
-        return format(self.__bridge_array__, spec)
+        return format(self._noted(), spec)
 
     def __getitem__(self, key: Any) -> Any:
         return _same_class(self, self.__bridge_array__[raw(key)])
@@ -178,6 +199,10 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
 
     def std(self, *args: Any, **kwargs: Any) -> Any:
         return _reduced(self, "std", args, kwargs)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+        given = {name: one for name, one in (("dtype", dtype), ("out", out)) if one is not None}
+        return np.add.reduce(self.diagonal(offset, axis1, axis2), axis=-1, **given)
 
     def tolist(self) -> Any:
         return self.__bridge_array__.tolist()
@@ -335,7 +360,17 @@ def _converted(plain: Any, x: Any, dtype: Any, order: Any) -> Any:
     return creation.converted(plain, x, **given) if creation.tracked_inside(x) else plain(x, **given)
 
 
-CONVERTERS: dict[str, Callable[..., Any]] = {"asanyarray": asanyarray, "asarray": asarray, "array": array}
+def _isscalar(x: Any) -> bool:
+    """`np.isscalar`, of a tracked number, too."""
+    return bool(np.isscalar(x)) or (hasattr(x, "place") and not isinstance(x, Buffer))
+
+
+CONVERTERS: dict[str, Callable[..., Any]] = {
+    "isscalar": _isscalar,
+    "asanyarray": asanyarray,
+    "asarray": asarray,
+    "array": array,
+}
 
 NAMES: dict[str, Any] = {}
 """Other names of NumPy's code that get another value where it runs on tracked arrays."""
@@ -399,6 +434,16 @@ def _reshaped(array: Any, shape: Any) -> Any:
 def _name(x: Any) -> str:
     kind = type(x).library_class or type(x)
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _not_followed(function: Any, x: Any) -> RefusedError:
+    return refused(
+        f"{operation_name(function)} of a {_name(x)}",
+        "give it the array without its class: np.asarray(x), or x.filled(value) of a masked array",
+    )
+
+
+_NOT_FOLLOWED = frozenset({np.apply_along_axis, np.apply_over_axes, np.gradient, np.percentile, np.quantile})
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -473,7 +518,7 @@ for _key, _ufunc in {"max": np.maximum, "min": np.minimum, "any": np.logical_or,
 for _key in (
     "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod",
     "cumsum", "diagonal", "fill", "flatten", "nonzero", "partition", "put", "ravel", "repeat", "reshape", "round",
-    "sort", "squeeze", "swapaxes", "take", "tobytes", "trace", "transpose", "argpartition",
+    "sort", "squeeze", "swapaxes", "take", "tobytes", "transpose", "argpartition",
 ):  # fmt: skip
     setattr(Derived, _key, _method(_key))
 for _key in ("dtype", "ndim", "size", "itemsize", "nbytes", "strides", "flags"):
@@ -483,7 +528,13 @@ for _key in ("T", "mT", "real", "imag"):
 
 
 def _on_arrays(function: Any, args: Any, kwargs: Any) -> Any:
-    return function(*map(raw, args), **{name: raw(x) for name, x in kwargs.items()})
+    return function(*map(_data, args), **{name: _data(x) for name, x in kwargs.items()})
+
+
+def _data(x: Any) -> Any:
+    """What NumPy's compiled code reads of an array of any class."""
+    x = raw(x)
+    return np.asarray(x) if isinstance(x, np.ndarray) else x
 
 
 def _joined(function: Any, args: Any, kwargs: Any) -> Any:
@@ -528,7 +579,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _made_like,
     **{one: _on_arrays for one in (
         np.bincount, np.can_cast, np.copyto, np.cross, np.linalg.det, np.linalg.slogdet, np.may_share_memory,
-        np.min_scalar_type, np.putmask, np.result_type, np.shares_memory, np.vdot, np.where,
+        np.min_scalar_type, np.pad, np.putmask, np.result_type, np.shares_memory, np.vdot, np.where,
     )},
     np.dot: _product,
     np.inner: _product,

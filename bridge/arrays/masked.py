@@ -97,6 +97,7 @@ class _NumPy(ModuleType):
     asarray = staticmethod(derived.asarray)
     asanyarray = staticmethod(derived.asanyarray)
     copyto = staticmethod(_copyto)
+    isscalar = staticmethod(derived.CONVERTERS["isscalar"])
 
     @property
     def ma(self) -> ModuleType:
@@ -164,7 +165,12 @@ def _executed(name: str) -> ModuleType:
             setattr(made.MaskedArray, method, _decided(getattr(made.MaskedArray, method), method, fill))
         for maker in ("zeros", "ones", "empty", "identity"):
             setattr(made, maker, _maker(maker, made.MaskedArray))
+        for text in ("__repr__", "__str__", "__format__"):
+            setattr(made.MaskedArray, text, getattr(Derived, text))
         made.MaskedConstant._MaskedConstant__singleton = real.masked
+    if name == _MATRIX:
+        made.matrix.getA, made.matrix.getA1 = derived.raw, lambda self: derived.raw(self).ravel()
+        made.matrix.A, made.matrix.A1 = map(property, (made.matrix.getA, made.matrix.getA1))
     return made
 
 

@@ -16,6 +16,7 @@ from bridge.in_c import quick
 from bridge.rewind.escapes import escape
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.labels import refuse_operand
+from bridge.rewind.values import is_of_subclass
 
 Method = Callable[..., Any]
 
@@ -44,6 +45,8 @@ def _inplace(function: Method, ufunc: np.ufunc) -> Method:
     def assign(self: Any, other: Any) -> Any:
         if type(other) is ARRAYS.bounded:
             return other.update(ufunc, self)
+        if is_of_subclass(other):
+            return ufunc(self, other, out=(self,))
         given, other = other, operand(other)
         if other is NotImplemented:
             # What has labels would be a new array, which NumPy's is not.

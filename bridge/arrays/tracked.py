@@ -19,7 +19,7 @@ from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
-from bridge.rewind.values import TrackedObject, concrete, is_abstract
+from bridge.rewind.values import concrete, is_abstract, is_of_subclass
 from bridge.rulebook.book import GIVING_WAY, read_book
 
 _SEQUENCE = 1 << 5
@@ -59,14 +59,15 @@ class Tracked(Operators):
                 return dispatch.operate_one(ufunc, ufunc, self)
             operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
             return operate(ufunc, ufunc, *inputs)
-        if any(type(x) is ARRAYS.bounded for x in inputs) or any(map(_is_asked_instead, kwargs.get("out") or ())):
+        # An array of a subclass computes itself what it is an operand of.
+        if any(type(x) is ARRAYS.bounded or is_of_subclass(x) for x in (*inputs, *(kwargs.get("out") or ()))):
             return NotImplemented
         return ufuncs.ufunc_call(ufunc, method, inputs, kwargs)
 
     __array_ufunc__ = quick(__array_ufunc__, "__array_ufunc__")
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if ARRAYS.bounded in types or any(map(_is_subclass, types)):
+        if ARRAYS.bounded in types or any(getattr(kind, "is_array_of_subclass", False) for kind in types):
             return NotImplemented
         if function in creation.WITH_LIKE:
             return creation.like(self.place.context, function, args, kwargs)
@@ -226,15 +227,6 @@ def _namespace(*, api_version: Any = None) -> Any:
     """`bridge.numpy`; ValueError for a version of the standard that NumPy has not."""
     np.empty(0).__array_namespace__(api_version=api_version)
     return ARRAYS.namespace
-
-
-def _is_asked_instead(x: Any) -> bool:
-    """Whether an array of a subclass computes what it is an operand of."""
-    return _is_subclass(type(x))
-
-
-def _is_subclass(kind: type) -> bool:
-    return issubclass(kind, TrackedObject) and ARRAYS.of_subclass(kind)
 
 
 def _asked_by_operator() -> bool:

@@ -13,7 +13,7 @@ from bridge.errors import BridgeError, EscapeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.labels import around
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import TrackedObject, is_abstract, known, needs_value, settled
+from bridge.rewind.values import TrackedObject, is_abstract, is_of_subclass, known, needs_value, settled
 
 T = TypeVar("T")
 
@@ -112,19 +112,30 @@ def remember(tracked: Any, how: str) -> EscapeError:
     position = here()
     loan = tracked.place.context.loan
     unread = "" if loan is None else loan.reason(position[0])
-    in_xarray = any(frame.f_globals.get("__name__", "").startswith("xarray.") for frame, _ in walk_stack(None))
+    callers = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_stack(None)}
+    callers |= {"numpy.ma" for frame, _ in walk_stack(None) if frame.f_globals.get("__name__") == "numpy.ma.core"}
     error = EscapeError(
         f"a tracked value of shape {tracked.shape} and dtype {tracked.dtype} leaves tracking through {how}: "
         f"its gradient would be lost (value {_short(grounded(tracked))}){unread}",
         where=resolve(position),
-        remedy="take the numbers of what xarray has by .data, which stay tracked, not by .values or a function that "
-        "converts what it gets"
-        if in_xarray
-        else "keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x), np.empty(n, like=x) or "
-        "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
-        "or let it go on purpose with bridge.detach(value)",
+        remedy=next((remedy for name, remedy in _REMEDIES_IN.items() if name in callers), _REMEDY),
     )
     return noted(tracked, error)
+
+
+_REMEDY = (
+    "keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x), np.empty(n, like=x) or "
+    "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
+    "or let it go on purpose with bridge.detach(value)"
+)
+_REMEDIES_IN = {
+    "xarray": "take the numbers of what xarray has by .data, which stay tracked, not by .values or a function that "
+    "converts what it gets",
+    "numpy.ma": "write into a masked array that is tracked: np.ma.zeros, np.ma.masked_all, or np.ma.array of a tracked "
+    "array; call it in code that is read",
+    "h5py": "write after the call, from what it returns; or write bridge.detach(value), which carries no gradient",
+}
+"""Remedies for escapes in code of a library."""
 
 
 def noted(tracked: Any, error: BridgeError) -> Any:
@@ -153,6 +164,8 @@ def _detached(value: Any) -> Any:
         return {key: _detached(part) for key, part in value.items()}
     if type(value) is ARRAYS.labelled:
         return around(value.__bridge_label__, _detached(value.__bridge_array__))
+    if is_of_subclass(value):
+        return value.detached(_detached)
     if not hasattr(type(value), "place"):
         # Asked of the class: an object may say that it has every attribute.
         return value

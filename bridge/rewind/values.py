@@ -173,3 +173,9 @@ class TrackedObject:
     """
 
     library_class: Any = None
+    is_array_of_subclass = False
+
+
+def is_of_subclass(x: Any) -> bool:
+    """Whether an object holds a tracked array in place of an array of a subclass of np.ndarray."""
+    return issubclass(type(x), TrackedObject) and type(x).is_array_of_subclass

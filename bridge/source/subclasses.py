@@ -28,6 +28,8 @@ _MAKERS = frozenset({
 })  # fmt: skip
 """Functions of `np.ma` whose results are written into."""
 
+_NOT_FOLLOWED = frozenset({"apply_along_axis", "apply_over_axes", "polyfit", "vander"})
+
 
 def substitute(callee: Any) -> Any:
     """What is called in place of something of a subclass of arrays; None if `callee` is nothing such."""
@@ -44,11 +46,16 @@ def substitute(callee: Any) -> Any:
 def _called(callee: Any, twin: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function of `numpy.ma`, or its twin if something tracked is among the arguments."""
     context = current_context()
-    is_maker = getattr(callee, "__name__", "") in _MAKERS and not isinstance(callee, type)
+    name = getattr(callee, "__name__", "")
+    is_maker = name in _MAKERS or callee is np.matrix
     if context is None or not (any_tracked(args, kwargs) or (is_maker and not context.home.is_abstract)):
         return callee(*args, **kwargs)
+    if name in _NOT_FOLLOWED:
+        raise derived.refused(
+            f"np.ma.{name} with tracked values", "write a loop, or give it the array without its mask: z.filled(value)"
+        )
     entered = [masked.entered(x) for x in args]
-    if isinstance(twin, type) or getattr(callee, "__name__", "") in ("array", "masked_array"):
+    if name in ("MaskedArray", "array", "masked_array"):
         entered = [_shared(x, kwargs) if k == 0 else x for k, x in enumerate(entered)]
     return twin(*entered, **{name: masked.entered(x) for name, x in kwargs.items()})
 

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.rewind.values import is_abstract
+from bridge.rewind.values import is_abstract, is_of_subclass
 from bridge.source.borrowing import Loan
 from bridge.source.keeping import holds_tracked
 from bridge.source.lending import COUNT, lent_to
@@ -22,12 +22,16 @@ def carries(value: Any) -> bool:
     if issubclass(type(value), (list, tuple)):
         return any(map(carries, value))
     if not is_tracked(value):
-        return type(value) is ARRAYS.bounded or (type(value) is ARRAYS.labelled and carries(value.__bridge_array__))
+        return type(value) is ARRAYS.bounded or (_holds_array(value) and carries(value.__bridge_array__))
     while is_tracked(value):
         if value.place.active or is_abstract(value) or value.place.context.borrows_everything:
             return True
         value = value.value
     return False
+
+
+def _holds_array(value: Any) -> bool:
+    return type(value) is ARRAYS.labelled or is_of_subclass(value)
 
 
 def loan_for(value: Any) -> Loan | None:
@@ -45,7 +49,7 @@ def _first_tracked(value: Any) -> Any:
     """A tracked value in a container; None if there is none."""
     if is_tracked(value):
         return value
-    if type(value) is ARRAYS.labelled:
+    if _holds_array(value):
         return _first_tracked(value.__bridge_array__)
     kind = type(value)
     if issubclass(kind, (dict, list, tuple, set, collections.deque)):
