@@ -264,3 +264,5 @@ def met(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 ARRAYS.met = met
+BASE = _Array
+"""The class of the data of a masked array without another one."""

@@ -113,7 +113,7 @@ def _check_meaning(x: np.ndarray) -> None:
             where=resolve(here()),
             remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
         )
-    changed = sorted({name for cls in _own_classes(type(x)) for name in vars(cls).keys() & _MEANING})
+    changed = changed_meaning(type(x))
     if changed:
         raise RefusedError(
             f"a {type(x).__name__} is an operand: it is an array whose class has {', '.join(changed[:3])} of its own, "
@@ -121,6 +121,11 @@ def _check_meaning(x: np.ndarray) -> None:
             where=resolve(here()),
             remedy="use a plain array: np.asarray(x)",
         )
+
+
+def changed_meaning(kind: type) -> list[str]:
+    """What a class of arrays has of its own that changes what operations give."""
+    return sorted({name for cls in _own_classes(kind) for name in vars(cls).keys() & _MEANING})
 
 
 def _own_classes(kind: type) -> list[type]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.operands import changed_meaning
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
@@ -130,7 +131,7 @@ def kind(leaf: Any) -> str:
     found = KINDS.get(type(leaf))
     if found is not None:
         return found
-    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)):
+    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)) or changed_meaning(type(leaf)):
         raise ArgumentError(
             f"an argument is a {type(leaf).__name__}, which changes what operations mean",
             remedy="pass a plain array (np.asarray)",

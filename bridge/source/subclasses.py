@@ -75,7 +75,7 @@ def _shared(data: Any, kwargs: Any) -> Any:
 
 
 def _is_of_program(cls: Any) -> bool:
-    return cls.__module__.partition(".")[0] != "numpy"
+    return cls.__module__.partition(".")[0] not in ("numpy", "bridge")
 
 
 @passed_over
@@ -88,6 +88,20 @@ def _constructed(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     made = callees.of(kind.__new__)(kind, *args, **kwargs)
     if issubclass(type(made), kind):
         callees.of(type(made).__init__)(made, *args, **kwargs)
+    return made
+
+
+def entered_as(leaf: Any, buffer: Any) -> Any:
+    """An argument of a subclass, on its tracked copy; a plain one of a class of NumPy's that only stores otherwise."""
+    if not (_is_of_program(type(leaf)) or isinstance(leaf, (np.ma.MaskedArray, np.matrix))):
+        return buffer
+    kind = twin_of(type(leaf))
+    made = object.__new__(kind)
+    object.__setattr__(made, "__bridge_array__", buffer)
+    attributes = {name: x.copy() if type(x) is np.ndarray else x for name, x in vars(leaf).items()}
+    vars(made).update(attributes)
+    if isinstance(leaf, np.ma.MaskedArray):
+        made._baseclass = masked.BASE
     return made
 
 

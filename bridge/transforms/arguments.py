@@ -15,7 +15,7 @@ from bridge.rewind.borrowed import changed
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.labels import is_table, name_of
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import is_abstract
+from bridge.rewind.values import is_abstract, is_of_subclass
 from bridge.transforms.chosen import Argnums, chosen, is_single
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice, holds_same, said_once
@@ -78,7 +78,8 @@ class Arguments:
                 flat += [Entering(leaf, wanted, name, k, False) for leaf in leaves]
         entered = enter(context, flat)
         context.entered_as = []
-        for number, buffer in enumerate(entered):
+        for number, given in enumerate(entered):
+            buffer = given.__bridge_array__ if is_of_subclass(given) else given
             if isinstance(flat[number].leaf, np.ndarray) and hasattr(buffer, "place"):
                 self._originals.append((flat[number].leaf, buffer))
                 context.entered_as.append(buffer)
@@ -97,7 +98,7 @@ class Arguments:
             for number, is_float in enumerate(self._given[k][2], parts[k][2]):
                 if is_float:
                     buffer = entered[number]
-                    if type(buffer) is ARRAYS.labelled:
+                    if type(buffer) is ARRAYS.labelled or is_of_subclass(buffer):
                         buffer = buffer.__bridge_array__
                     self.buffers.append(buffer)
                     self.places.append(buffer.place)

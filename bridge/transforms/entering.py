@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
+from bridge.arrays.operands import changed_meaning
 from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
 from bridge.rewind.interpreter import ARRAYS
@@ -14,6 +15,7 @@ from bridge.rewind.memory import Strides, address, grounded, numpy_number, overl
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
 from bridge.rewind.roots import Root
+from bridge.source.subclasses import entered_as
 from bridge.transforms.kinds import check_shared, entered_in, is_of_another_library
 
 
@@ -54,7 +56,7 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
         elif among_objects and _stays_plain(leaf, wanted):
             entered[k] = leaf.copy()
         elif isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
-            if type(leaf) is not np.ndarray:
+            if type(leaf) is not np.ndarray and (context.home.is_abstract or among_objects):
                 _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
@@ -65,6 +67,11 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             entered[k] = _number(context, leaf)
     for group in _groups([flat[k][0] for k in arrays]) if arrays else ():
         _enter_group(context, [arrays[member] for member in group], flat, entered)
+    for k in arrays:
+        leaf = flat[k].leaf
+        is_plain = type(leaf) is np.ndarray or type(leaf) is Buffer
+        if not (is_plain or context.home.is_abstract or flat[k].among_objects):
+            entered[k] = entered_as(leaf, entered[k])
     return entered
 
 
@@ -76,7 +83,7 @@ def _stays_plain(leaf: Any, wanted: bool) -> bool:
 
 
 def _refuse_subclasses(leaf: Any) -> None:
-    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)):
+    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)) or changed_meaning(type(leaf)):
         raise ArgumentError(
             f"an argument is a {type(leaf).__name__}, which changes what operations mean",
             remedy="pass a plain array (np.asarray), with np.where for a mask and @ for products",

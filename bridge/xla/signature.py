@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from bridge.arrays.operands import changed_meaning
 from bridge.errors import AliasError, ArgumentError
 from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.transforms.entering import copies_alike, sharing
@@ -202,7 +203,7 @@ def _shared(arrays: list[tuple[int, np.ndarray]]) -> dict[int, list[tuple[int, n
 
 
 def _check(array: np.ndarray) -> None:
-    if isinstance(array, (np.ma.MaskedArray, np.matrix)):
+    if isinstance(array, (np.ma.MaskedArray, np.matrix)) or changed_meaning(type(array)):
         raise ArgumentError(
             f"an argument is a {type(array).__name__}, which changes what operations mean",
             remedy="pass a plain array (np.asarray), with np.where for a mask and @ for products",

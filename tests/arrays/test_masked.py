@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.errors import BridgeError
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
 CONSTANT = np.ma.array([1.0, 2.0, 3.0, 4.0], mask=[0, 0, 1, 0])
@@ -469,3 +470,91 @@ def test_agrees_with_numpy(name: str) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other), strict=True)
     assert value == expected
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_arguments() -> None:
+    z = np.ma.array(X, mask=[0, 1, 0, 0])
+    np.testing.assert_allclose(bridge.grad(lambda z: (z**2).sum())(z), [1.4, 0, 4.2, 0.8])
+    np.testing.assert_allclose(bridge.grad(lambda x, z: (x * z).sum())(X, z), [0.7, 0, 2.1, 0.4])
+
+    def writes(z: Any) -> Any:
+        z[0] = np.ma.masked
+        z.mask[2] = True
+        return (z**2).sum()
+
+    np.testing.assert_allclose(bridge.grad(writes)(z), [0, 0, 0, 0.8])
+    assert z.mask.tolist() == [False, True, False, False]
+
+
+def test_detach_and_text() -> None:
+    found: list[Any] = []
+
+    def f(x: Any) -> Any:
+        z = np.ma.array(x * 2, mask=[0, 1, 0, 0], fill_value=3.0)
+        found.extend((bridge.detach(z), str(z), repr(z)))
+        return z.sum()
+
+    bridge.grad(f)(X)
+    expected = np.ma.array(X * 2, mask=[0, 1, 0, 0], fill_value=3.0)
+    assert type(found[0]) is np.ma.MaskedArray
+    assert found[1:] == [str(expected), repr(expected)]
+    assert repr(found[0] + 1) == repr(expected + 1)
+
+
+def test_second_derivatives() -> None:
+    def f(x: Any) -> Any:
+        z = np.ma.masked_less(x, 0)
+        z[0] = z[2] * x[3]
+        return (z**2).sum()
+
+    # (x2 x3)**2 + x2**2 + x3**2
+    a, b = X[2], X[3]
+    expected = np.zeros((4, 4))
+    expected[2:, 2:] = [[2 * b * b + 2, 4 * a * b], [4 * a * b, 2 * a * a + 2]]
+    np.testing.assert_allclose(bridge.hessian(f)(X), expected)
+
+
+def _result(x: Any) -> Any:
+    return np.ma.array(x * 2, mask=[0, 1, 0, 0])
+
+
+def _plain_written(x: Any) -> Any:
+    z = np.ma.array([1.0, 2.0], mask=[0, 1])
+    z[0] = x[1]
+    return z.sum()
+
+
+def _swallowed(x: Any) -> Any:
+    try:
+        return np.ma.apply_along_axis(np.sum, 0, np.ma.array(x)).sum()
+    except TypeError:
+        return x.sum()
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (_result, r"returns a masked array: its mask would be lost(.|\n)*x\.filled\(value\)"),
+        (_plain_written, r"leaves tracking(.|\n)*np\.ma\.zeros, np\.ma\.masked_all"),
+        (_swallowed, r"np\.ma\.apply_along_axis with tracked values(.|\n)*z\.filled"),
+        (lambda x: np.gradient(np.ma.array(x)).sum(), r"np\.gradient of a numpy\.MaskedArray(.|\n)*x\.filled"),
+    ],
+)
+def test_what_is_refused(program: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(BridgeError, match=message):
+        bridge.vjp(program, X)
+
+
+@pytest.mark.parametrize("name", ["*", "sum", "filled", "masked_where", "writes_masked"])
+def test_the_compiled_engine_refuses_by_name(name: str) -> None:
+    with pytest.raises(BridgeError, match=r"MaskedArray(.|\n)*remedy: (.|\n)*np\.where"):
+        bridge.grad(loss(PROGRAMS[name]), engine="xla")(X)
+
+
+def test_a_mask_of_copyto_is_a_list_of_integers() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        np.copyto(y, x**2, where=[1, 0, 0, 1])
+        return np.sum(y)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), [1.4, 2, 2, 0.8])

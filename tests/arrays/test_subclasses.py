@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import BridgeError
+from bridge.errors import ArgumentError, BridgeError
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
 
@@ -334,3 +334,30 @@ def test_the_compiled_engine_is_right_or_refuses(name: str) -> None:
         return
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-12)
+
+
+class Tripled(np.ndarray):
+    """Another product."""
+
+    def __mul__(self, other: Any) -> Any:
+        return np.asarray(self) * np.asarray(other) * 3
+
+
+def test_an_argument_keeps_its_class() -> None:
+    field = Field(X, "abc")
+    np.testing.assert_allclose(bridge.grad(lambda f: (f * f).sum() * len(f.name))(field), 6 * X)
+    np.testing.assert_allclose(bridge.grad(lambda f: (f * f).sum())(X.view(Tripled)), 6 * X)
+    with pytest.raises(ArgumentError, match="Tripled"):
+        bridge.grad(lambda f: (f * f).sum(), engine="xla")(X.view(Tripled))
+
+
+def test_detach_gives_the_class_itself() -> None:
+    found: list[Any] = []
+
+    def f(x: Any) -> Any:
+        found.append(bridge.detach(Field(x, "abc")))
+        return x.sum()
+
+    bridge.grad(f)(X)
+    assert type(found[0]) is Field
+    assert found[0].name == "abc"
