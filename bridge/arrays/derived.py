@@ -7,6 +7,7 @@ subclass as they are written, and holds a Buffer. `Derived` follows NumPy's rule
 
 from __future__ import annotations
 
+import dis
 import functools
 import operator
 import sys
@@ -83,6 +84,15 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
         return finalized(type(self), _as_array(raw(array)), self)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if (
+            not kwargs
+            and len(inputs) == 2
+            and isinstance(inputs[0], (np.ndarray, np.generic))
+            and ufunc in _REFLECTED
+            and _is_of_operator()
+        ):
+            # Python gives an operator to the subclass on the right first.
+            return getattr(self, _REFLECTED[ufunc])(inputs[0])
         outs = kwargs.get("out")
         outs = outs if isinstance(outs, tuple) else () if outs is None else (outs,)
         inputs = ARRAYS.met(inputs)
@@ -199,6 +209,12 @@ class Derived(TrackedObject, metaclass=_OfSubclass):
 
     def std(self, *args: Any, **kwargs: Any) -> Any:
         return _reduced(self, "std", args, kwargs)
+
+    def argmax(self, *args: Any, **kwargs: Any) -> Any:
+        return _position(self, self.__bridge_array__.argmax(*args, **kwargs))
+
+    def argmin(self, *args: Any, **kwargs: Any) -> Any:
+        return _position(self, self.__bridge_array__.argmin(*args, **kwargs))
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
         given = {name: one for name, one in (("dtype", dtype), ("out", out)) if one is not None}
@@ -381,6 +397,12 @@ def _is_asked_by_twin() -> bool:
     return bool(sys._getframe(2).f_globals.get("__bridge_twin__"))
 
 
+def _is_of_operator() -> bool:
+    """Whether an operator, not a call, has asked for the ufunc."""
+    frame = sys._getframe(2)
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("BINARY_OP", "COMPARE_OP")
+
+
 def as_buffer(array: Any) -> Any:
     """A plain array as a Buffer on a copy of its memory."""
     context = current_context()
@@ -403,12 +425,18 @@ def _same_class(x: Any, found: Any) -> Any:
     return finalized(type(x), found if isinstance(found, Buffer) else as_buffer(found), x)
 
 
+def _position(x: Any, found: Any) -> Any:
+    """Positions; a number, unless the class gives an array of one element axes."""
+    made = _same_class(x, _as_array(found))
+    return made if made.ndim else found
+
+
 def _wrapped(ufunc: Any, method: str, inputs: Any, outs: Any, k: int, found: Any) -> Any:
     """What a ufunc gave, wrapped by the array of the highest priority."""
     if k < len(outs) and outs[k] is not None:
         out = outs[k]
         if not issubclass(type(out), Derived):
-            return out
+            return found
         return out.__array_wrap__(out, (ufunc, (*inputs, *outs), k) if method == "__call__" else None, False)
     winner = max((x for x in inputs if issubclass(type(x), Derived)), key=lambda x: x.__array_priority__)
     context = (ufunc, inputs, k) if method == "__call__" else None
@@ -443,7 +471,7 @@ def _not_followed(function: Any, x: Any) -> RefusedError:
     )
 
 
-_NOT_FOLLOWED = frozenset({np.apply_along_axis, np.apply_over_axes, np.gradient, np.percentile, np.quantile})
+_NOT_FOLLOWED = frozenset({np.apply_along_axis, np.apply_over_axes, np.gradient, np.kron, np.percentile, np.quantile})
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -501,13 +529,18 @@ _BINARY = {
     "mod": np.remainder, "pow": np.power, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }  # fmt: skip
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+_REFLECTED = {ufunc: f"__r{name}__" for name, ufunc in _BINARY.items()} | {
+    ufunc: f"__{_SWAPPED.get(name, name)}__" for name, ufunc in _COMPARISONS.items()
+}
 for _key, _ufunc in _BINARY.items():
     for _prefix, _made in zip(("", "r", "i"), _binary(_ufunc), strict=True):
         if (_prefix, _key) != ("", "pow"):
             setattr(Derived, f"__{_prefix}{_key}__", _made)
-for _key, _ufunc in {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}.items():  # fmt: skip
+for _key, _ufunc in _COMPARISONS.items():
     setattr(Derived, f"__{_key}__", _binary(_ufunc)[0])
 for _key, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
     setattr(Derived, f"__{_key}__", lambda self, ufunc=_ufunc: ufunc(self))
@@ -516,7 +549,7 @@ for _key, _ufunc in {"sum": np.add, "prod": np.multiply}.items():
 for _key, _ufunc in {"max": np.maximum, "min": np.minimum, "any": np.logical_or, "all": np.logical_and}.items():
     setattr(Derived, _key, _extremum(_ufunc))
 for _key in (
-    "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod",
+    "argsort", "astype", "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod",
     "cumsum", "diagonal", "fill", "flatten", "nonzero", "partition", "put", "ravel", "repeat", "reshape", "round",
     "sort", "squeeze", "swapaxes", "take", "tobytes", "transpose", "argpartition",
 ):  # fmt: skip

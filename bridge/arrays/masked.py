@@ -12,6 +12,7 @@ import functools
 import importlib
 import importlib.util
 import operator
+import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -89,11 +90,18 @@ def _copyto(target: Any, *args: Any, **kwargs: Any) -> None:
         raise refused(error.what, error.remedy or "leave the masked array out") from error
 
 
+def _array(x: Any, dtype: Any = None, copy: Any = True, **kwargs: Any) -> Any:
+    """`np.array`: copies of plain numbers may be seen as twins, and tracked values be written into them."""
+    made = derived.array(x, dtype, copy, **kwargs)
+    is_copy = copy and type(x) is type(made) is np.ndarray and x.ndim
+    return derived.as_buffer(made) if is_copy and made.dtype.kind in "fc" else made
+
+
 class _NumPy(ModuleType):
     """`numpy`, as the code of masked arrays gets it."""
 
     ndarray = _Array
-    array = staticmethod(derived.array)
+    array = staticmethod(_array)
     asarray = staticmethod(derived.asarray)
     asanyarray = staticmethod(derived.asanyarray)
     copyto = staticmethod(_copyto)
@@ -129,7 +137,8 @@ def _imported(name: str, outside: Any = None, inside: Any = None, names: Any = (
     if name.startswith("numpy.") and not names:
         importlib.import_module(name)
         return _NUMPY if name != "numpy._core.numeric" else _CORE
-    return builtins.__import__(name, outside, inside, names, level)
+    module = importlib.import_module(name)
+    return module if names else sys.modules[name.partition(".")[0]]
 
 
 def _class(function: Any, name: str, *bases: Any, real: Any, **options: Any) -> Any:
@@ -157,7 +166,7 @@ def _executed(name: str) -> ModuleType:
         __package__=name.rpartition(".")[0],
         __bridge_twin__=True,
     )
-    exec(spec.loader.get_code(name), vars(made))  # type: ignore[attr-defined]
+    spec.loader.exec_module(made)
     if name == _MASKED[0]:
         for constant in ("masked", "masked_singleton", "masked_print_option", "nomask"):
             setattr(made, constant, getattr(real, constant))
@@ -170,8 +179,15 @@ def _executed(name: str) -> ModuleType:
         made.MaskedConstant._MaskedConstant__singleton = real.masked
     if name == _MATRIX:
         made.matrix.getA, made.matrix.getA1 = derived.raw, lambda self: derived.raw(self).ravel()
+        made.matrix.__new__ = staticmethod(functools.partial(_new_matrix, made.matrix.__new__))
         made.matrix.A, made.matrix.A1 = map(property, (made.matrix.getA, made.matrix.getA1))
     return made
+
+
+def _new_matrix(new: Any, cls: type, data: Any, *args: Any, **kwargs: Any) -> Any:
+    """A matrix; plain arrays, which are operands of tracked matrices, are copied."""
+    is_plain = type(data) is np.ndarray and data.dtype.kind in "fciub"
+    return new(cls, derived.as_buffer(data) if is_plain else data, *args, **kwargs)
 
 
 def _decided(plain: Any, name: str, fill: bool) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.values import is_of_subclass
 from bridge.source import callees
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
@@ -90,6 +91,9 @@ def binary(name: str, first: Any, second: Any, assigns: str = "") -> Any:
     """`first + second`, or whatever the operator is; `assigns` is "=" for the second half of `first += second`."""
     op = _ARITHMETIC[name]
     first, second = met(first, second)
+    if is_of_subclass(second) and isinstance(first, (np.ndarray, np.generic)):
+        # The subclass on the right is asked first.
+        return getattr(second, op.reflected)(first)
     mine, theirs = type(first), type(second)
     own, reflected = of_class(mine, op.method), of_class(theirs, op.reflected)
     if not (_is_read(own) or (mine is not theirs and _is_read(reflected))):
@@ -125,6 +129,8 @@ def compared(name: str, first: Any, second: Any) -> Any:
     if op is None:
         return getattr(operator, name)(first, second)
     first, second = met(first, second)
+    if is_of_subclass(second) and isinstance(first, (np.ndarray, np.generic)):
+        return getattr(second, op.reflected)(first)
     mine, theirs = type(first), type(second)
     own, reflected = _comparing(mine, op.method), _comparing(theirs, op.reflected)
     if not (_is_read(own) or _is_read(reflected)):

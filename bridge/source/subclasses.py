@@ -18,6 +18,7 @@ from bridge.arrays.buffer import Buffer
 from bridge.arrays.creation import tracked_inside
 from bridge.arrays.derived import TWINS, Derived
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.signatures import operation_name
 from bridge.source import callees, creating  # noqa: F401, its stand-ins come first
 from bridge.source.callees import METHODS, SPECIAL
 from bridge.source.keeping import any_tracked
@@ -47,17 +48,26 @@ def _called(callee: Any, twin: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function of `numpy.ma`, or its twin if something tracked is among the arguments."""
     context = current_context()
     name = getattr(callee, "__name__", "")
-    is_maker = name in _MAKERS or callee is np.matrix
+    copies = callee is np.matrix and len(args) == 1 and kwargs.get("copy", True)
+    is_maker = name in _MAKERS or copies
     if context is None or not (any_tracked(args, kwargs) or (is_maker and not context.home.is_abstract)):
         return callee(*args, **kwargs)
     if name in _NOT_FOLLOWED:
         raise derived.refused(
             f"np.ma.{name} with tracked values", "write a loop, or give it the array without its mask: z.filled(value)"
         )
-    entered = [masked.entered(x) for x in args]
+    entered = [derived.as_buffer(x) if copies and _holds_numbers(x) else masked.entered(x) for x in args]
     if name in ("MaskedArray", "array", "masked_array"):
         entered = [_shared(x, kwargs) if k == 0 else x for k, x in enumerate(entered)]
-    return twin(*entered, **{name: masked.entered(x) for name, x in kwargs.items()})
+    try:
+        return twin(*entered, **{name: masked.entered(x) for name, x in kwargs.items()})
+    except TypeError as error:
+        if "array of references" not in str(error):
+            raise
+        raise derived.refused(
+            f"{operation_name(callee)} with tracked values, and a plain array that shares its memory with the result",
+            "make it of a copy of the plain array",
+        ) from error
 
 
 def _shared(data: Any, kwargs: Any) -> Any:

@@ -120,7 +120,7 @@ def test_an_operation_without_a_rule_is_named() -> None:
     "refused",
     [
         lambda x: np.median(x, overwrite_input=True),
-        lambda x: np.sum(np.concatenate([np.matrix(np.eye(4)), np.outer(x, x)]) * np.ones((4, 1))),
+        lambda x: np.sum(np.concatenate([np.asmatrix(np.eye(4)), np.outer(x, x)]) * np.ones((4, 1))),
         lambda x: np.sum(np.stack([np.ma.array(np.ones(4), mask=[0, 1, 0, 0]), x])),
         lambda x: np.average(x, weights=np.ma.array(np.ones(4), mask=[0, 1, 0, 0])),
         lambda x: np.sum(np.where(x > 0, x, np.ma.array(np.ones(4), mask=[0, 1, 0, 0]))),

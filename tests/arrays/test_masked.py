@@ -29,6 +29,9 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "no mask": lambda x: np.ma.array(x) * 2,
     "mask of one": lambda x: np.ma.array(x, mask=True),
     "masked_where": lambda x: np.ma.masked_where(x < 0, x) ** 2,
+    "masked_where of a constant": lambda x: np.ma.masked_where(x < 0, np.ones(4)) * x,
+    "masked_where without a copy": lambda x: np.ma.masked_where([1, 0, 0, 0], x, copy=False) * x,
+    "index by masked": lambda x: np.ma.array(x)[(np.ma.array(x) > 0) & (np.ma.array(x) < 2)] * 2,
     "masked_invalid": lambda x: np.ma.masked_invalid(x / np.array([1.0, 0.0, 2.0, 3.0])),
     "masked_less": lambda x: np.ma.masked_less(x, 0.5) * x,
     "masked_less_equal": lambda x: np.ma.masked_less_equal(x, 0.41) * x,
@@ -414,6 +417,19 @@ def plain_data(x: Any) -> Any:
     return z + d
 
 
+def into_tracked(x: Any) -> Any:
+    y = x * 2
+    y += m(x)
+    y[1:] = m(x)[1:] * y[1:]
+    return y
+
+
+def into_plain(x: Any) -> Any:
+    y = np.zeros(4)
+    y[:] = m(x) * 2
+    return y
+
+
 def out(x: Any) -> Any:
     z = m(x * 2)
     np.add(z, x, out=z)
@@ -424,7 +440,8 @@ STATEMENTS = [
     writes_masked, writes_unmask, writes_hard, writes_soft_again, writes_slice, writes_by_mask, writes_to_view,
     writes_to_data, writes_to_base, writes_to_base_of_copy, shares_mask, shares_given_mask, shares_tracked_mask,
     unshares_mask, mask_of_copy, sets_mask, drops_mask, mask_by_tracked, sets_fill_value, in_place, in_place_view,
-    zeros, masked_all, put, putmask, shapes, shrinks, loops, loops_over_time, flat, plain_data, out,
+    zeros, masked_all, put, putmask, shapes, shrinks, loops, loops_over_time, flat, plain_data, into_tracked,
+    into_plain, out,
 ]  # fmt: skip
 PROGRAMS = EXPRESSIONS | {one.__name__: one for one in STATEMENTS}
 

@@ -13,6 +13,7 @@ import bridge
 from bridge.errors import ArgumentError, BridgeError
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
+EYE = np.eye(2)
 
 
 class Field(np.ndarray):
@@ -98,6 +99,16 @@ class Allocated(np.ndarray):
         return self * self.scale
 
 
+class Reflected(np.ndarray):
+    """Operators that are asked first on the right."""
+
+    def __rmul__(self, other: Any) -> Any:
+        return np.asarray(self) * other * 5.0
+
+    def __gt__(self, other: Any) -> Any:
+        return np.array([True, False])
+
+
 class High(np.ndarray):
     """Wins over other arrays."""
 
@@ -177,6 +188,11 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "matrix of a list": lambda x: np.matrix([[x[0], x[1]], [1.0, x[2]]]) * 2,
     "matrix, array *": lambda x: x.reshape(2, 2) * np.asmatrix(x.reshape(2, 2)),
     "matrix, plain *": lambda x: np.asmatrix(np.eye(2) * 3) * x.reshape(2, 2),
+    "matrix, constant array *": lambda x: EYE * np.matrix(x.reshape(2, 2)),
+    "matrix, local array *": lambda x: np.array([[1.0, 2.0], [3.0, 4.0]]) * np.matrix(x.reshape(2, 2)),
+    "matrix argmax": lambda x: np.matrix(x.reshape(2, 2)).argmax() * x,
+    "reflected": lambda x: EYE[0] * x[:2].view(Reflected),
+    "reflected comparison": lambda x: x[:2] * (EYE[0] < x[:2].view(Reflected)),
     "matrix **": lambda x: np.asmatrix(x.reshape(2, 2)) ** 2,
     "matrix T": lambda x: np.asmatrix(x.reshape(2, 2)).T * np.asmatrix(x.reshape(2, 2)),
     "matrix A": lambda x: np.asmatrix(x.reshape(2, 2)).A * 2,
@@ -193,6 +209,7 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "matrix of a vector": lambda x: np.asmatrix(x) * np.asmatrix(x).T,
     "np.multiply of matrices": lambda x: np.multiply(np.asmatrix(x.reshape(2, 2)), np.asmatrix(x.reshape(2, 2))),
     "np.linalg.inv of a matrix": lambda x: np.linalg.inv(np.asmatrix(x.reshape(2, 2))),
+    "matrix, concatenate": lambda x: np.concatenate([np.matrix(np.eye(4)), np.outer(x, x)]) * np.ones((4, 1)),
     "matrix isinstance": lambda x: x * isinstance(np.asmatrix(x.reshape(2, 2)), np.matrix),
 }
 
@@ -279,9 +296,16 @@ def matrix_writes(x: Any) -> Any:
     return a * a
 
 
+def matrix_of_zeros(x: Any) -> Any:
+    a = np.matrix(np.zeros((2, 2)))
+    a[0, 0] = x[0]
+    a[1] = x[:2]
+    return a * a + (x[0] * a) + a**3
+
+
 STATEMENTS = [
     writes, writes_to_base, writes_to_new, writes_to_plain_base, writes_to_view, in_place, out, sets_shape,
-    sets_attribute, loops, matrix_writes,
+    sets_attribute, loops, matrix_writes, matrix_of_zeros,
 ]  # fmt: skip
 PROGRAMS = EXPRESSIONS | {one.__name__: one for one in STATEMENTS}
 
