@@ -23,7 +23,7 @@ from bridge.rewind.values import is_abstract_mask, is_of_subclass, lowered_to, m
 
 def assign(target: Any, key: Any, value: Any) -> None:
     """`target[key] = value`."""
-    if is_of_subclass(value):
+    if type(value) is not ARRAYS.buffer and is_of_subclass(value):
         value = value.__bridge_array__
     place, array = target.place, target.value
     if type(value) is ARRAYS.buffer and _is_this_part(value.place, place, key):

@@ -122,6 +122,9 @@ _CORE = SimpleNamespace(_core=SimpleNamespace(numeric=_NUMPY))
 
 def _imported(name: str, outside: Any = None, inside: Any = None, names: Any = (), level: int = 0) -> Any:
     """`import` in this code."""
+    package = "" if outside is None else outside["__package__"]
+    if level and name and package == "numpy.matrixlib":
+        return importlib.import_module(importlib.util.resolve_name("." * level + name, package))
     if level:
         core = _executed(_MASKED[0])
         if name == "core" or not names:

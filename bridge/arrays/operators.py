@@ -45,10 +45,10 @@ def _inplace(function: Method, ufunc: np.ufunc) -> Method:
     def assign(self: Any, other: Any) -> Any:
         if type(other) is ARRAYS.bounded:
             return other.update(ufunc, self)
-        if is_of_subclass(other):
-            return ufunc(self, other, out=(self,))
         given, other = other, operand(other)
         if other is NotImplemented:
+            if is_of_subclass(given):
+                return ufunc(self, given, out=(self,))
             # What has labels would be a new array, which NumPy's is not.
             refuse_operand(given, f"{ufunc.__name__}, in place")
             return other

@@ -26,6 +26,7 @@ class Gone:
     """In place of the context of values whose entries were dropped: what is said to who uses them."""
 
     level = -1
+    lean = False
     thread = None
     home = ON_ARRAYS
     touched = None

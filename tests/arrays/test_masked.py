@@ -475,6 +475,8 @@ def differences(f: Callable[[Any], Any]) -> Any:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_agrees_with_numpy(name: str) -> None:
+    if name == "zeros" and np.lib.NumpyVersion(np.__version__) < "2.3.0":
+        pytest.skip("np.ma.zeros is no function in this NumPy, and is not read")
     f = loss(PROGRAMS[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -177,7 +177,7 @@ def masked_array(x):
     return m.mean() * m.count()
 
 
-program("a masked array", lambda: masked_array, X, expected="EscapeError: np.asarray")
+program("a masked array", lambda: masked_array, X)
 
 
 class Signal(np.ndarray):
@@ -190,7 +190,7 @@ class Signal(np.ndarray):
         return (self**2).sum() / self.rate
 
 
-program("a subclass of ndarray", lambda: lambda x: Signal(x, 2.0).energy(), X, expected="EscapeError: np.asarray")
+program("a subclass of ndarray", lambda: lambda x: Signal(x, 2.0).energy(), X)
 
 
 def drawn(mu, sigma):

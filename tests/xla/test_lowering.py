@@ -42,8 +42,8 @@ _WITHOUT = (
     "mathieu_sem modstruve nbdtr nbdtrc nbdtri ndtri_exp nrdtrimn nrdtrisd owens_t pbdv pbvv pbwa pdtr pdtrc pdtri "
     "radian round shichi stdtr stdtrit struve tklmbda voigt_profile wright_bessel wrightomega y0 y1 yn yv yve "
     "banded banded_factor cosine_or_sine cosm coshm general_eigen general_eigenvalues iterated iterated_operator "
-    "logm lu_compact power_of_matrix root sinhm sinm sylvester system_solved tanhm tanm toeplitz_system "
-    "tridiagonal_eigen"
+    "logm lu_compact measured power_of_matrix riccati root sinhm sinm sylvester system_solved tanhm tanm "
+    "toeplitz_system tridiagonal_eigen"
 )
 NOT_LOWERED = set(_WITHOUT.split())
 
