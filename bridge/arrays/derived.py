@@ -298,7 +298,7 @@ def finalized(cls: type, array: Any, template: Any) -> Any:
     if context is not None and context.home.is_abstract:
         raise refused(
             f"a {cls.__name__}, a subclass of np.ndarray, in a program that is compiled",
-            "use engine=None; or leave the subclass out: np.where(mask, x, 0) for a masked array",
+            'use engine="native"; or leave the subclass out: np.where(mask, x, 0) for a masked array',
         )
     made: Any = object.__new__(cls)
     object.__setattr__(made, "__bridge_array__", array)

@@ -22,7 +22,7 @@ from bridge.arrays import derived
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.derived import TWINS, Derived, refused
 from bridge.errors import BridgeError
-from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.interpreter import ARRAYS, CURRENT, current_context
 
 _MASKED = ("numpy.ma.core", "numpy.ma.extras")
 _MATRIX = "numpy.matrixlib.defmatrix"
@@ -169,7 +169,12 @@ def _executed(name: str) -> ModuleType:
         __package__=name.rpartition(".")[0],
         __bridge_twin__=True,
     )
-    spec.loader.exec_module(made)
+    # Its constants belong to no differentiation.
+    token = CURRENT.set(None)
+    try:
+        spec.loader.exec_module(made)
+    finally:
+        CURRENT.reset(token)
     if name == _MASKED[0]:
         for constant in ("masked", "masked_singleton", "masked_print_option", "nomask"):
             setattr(made, constant, getattr(real, constant))

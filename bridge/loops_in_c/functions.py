@@ -320,8 +320,8 @@ FUNCTIONS: dict[str, Function] = {
     "math.atan2": _libm(
         math.atan2,
         "atan2",
-        lambda ct, y, x: op("div", op("mul", ct, x), _plus(_squared(x), _squared(y))),
-        lambda ct, y, x: op("div", op("mul", op("neg", ct), y), _plus(_squared(x), _squared(y))),
+        lambda ct, y, x: op("mul", ct, _direction(x, y, x)),
+        lambda ct, y, x: op("mul", op("neg", ct), _direction(y, y, x)),
     ),
     "math.pow": _libm(
         math.pow,
