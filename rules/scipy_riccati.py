@@ -22,7 +22,9 @@ sl = needs("scipy.linalg")
 
 
 def riccati(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any, discrete: bool, balanced: bool) -> Any:
-    """The stabilising solution; `e` is the identity and `s` zero where they are None."""
+    """The stabilising solution, of matrices; `e` is the identity and `s` zero where they are None."""
+    if any(np.ndim(x) != 2 for x in (a, b, q, r)):
+        raise ValueError("the coefficients of a Riccati equation are matrices")
     solve = sl.solve_discrete_are if discrete else sl.solve_continuous_are
     return solve(a, b, q, r, e, s, balanced)
 

@@ -70,10 +70,11 @@ class Heat:
         self.seconds_in_c += seconds
         self.iterations_in_c += done
         # Calls of Python are slow.
-        is_slow = is_timed and self.seconds > 0.0 and not WAITS and seconds > max(WORTH, self.of_one * done)
+        is_timed &= self.of_one > 0.0
+        is_slow = is_timed and not WAITS and seconds > max(WORTH, self.of_one * done)
         self.slow_runs += is_slow and done > 0 and not has_stopped
         if self.stops > _STOPS:
-            least = self.seconds_in_c / self.of_one if is_timed and self.seconds else _MANY * self.stops
+            least = self.seconds_in_c / self.of_one if is_timed else _MANY * self.stops
             self.stops_too_often = self.iterations_in_c < least
             self.stops, self.seconds_in_c, self.iterations_in_c = 0, 0.0, 0
 

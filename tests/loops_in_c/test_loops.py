@@ -61,6 +61,8 @@ def inputs() -> tuple[Any, ...]:
 def loops(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> Iterator[Callable[[str], list[int]]]:
     """Selects how loops run; returns the list of the iterations of each loop that ran in C."""
     monkeypatch.setattr(tiers, "WAITS", True)
+    # How often a loop has stopped in other tests decides nothing here.
+    monkeypatch.setattr(tiers, "_heats", {})
 
     def by(who: str) -> list[int]:
         monkeypatch.setenv(VARIABLE, "auto" if who == "c" else who)

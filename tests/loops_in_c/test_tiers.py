@@ -358,6 +358,13 @@ def test_a_fork_does_not_wait_for_threads_that_compile(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
 
+def test_a_loop_without_iterations_in_python_may_stop_in_c() -> None:
+    heat = tiers.Heat(seconds=0.1)
+    for _ in range(8):
+        heat.note(0, 0.1, True, True)
+    assert heat.stops_too_often
+
+
 def test_without_a_compiler_python_runs_loops(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(*names: Any) -> Any:
         raise CompilerError("no C compiler was found")
