@@ -61,8 +61,9 @@ def inputs() -> tuple[Any, ...]:
 def loops(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> Iterator[Callable[[str], list[int]]]:
     """Selects how loops run; returns the list of the iterations of each loop that ran in C."""
     monkeypatch.setattr(tiers, "WAITS", True)
-    # How often a loop has stopped in other tests decides nothing here.
+    # Where a loop has stopped in other tests, and how often, decides nothing here.
     monkeypatch.setattr(tiers, "_heats", {})
+    monkeypatch.setattr(running, "_sites", {})
 
     def by(who: str) -> list[int]:
         monkeypatch.setenv(VARIABLE, "auto" if who == "c" else who)
