@@ -124,7 +124,7 @@ def _check_meaning(x: np.ndarray) -> None:
 
 
 def changed_meaning(kind: type) -> list[str]:
-    """What a class of arrays has of its own that changes what operations give."""
+    """The names that a subclass of arrays defines and that change the results of operations."""
     return sorted({name for cls in _own_classes(kind) for name in vars(cls).keys() & _MEANING})
 
 

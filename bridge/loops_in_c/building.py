@@ -246,19 +246,6 @@ class Run:
         variables = self.library.program.variables
         return [None if room_of(name) in variables else self.local(name) for name in self.library.printer.local]
 
-    def local_shadows(self) -> list[np.ndarray | None]:
-        """Copies of the shadows of local arrays."""
-        return [
-            None if not one.shadow else self._seen(k, "shadow", self._shape(k), self._kind(k)).copy()
-            for k, one in enumerate(self.locals[: len(self.library.printer.local)])
-        ]
-
-    def set_local_shadows(self, shadows: Sequence[np.ndarray | None]) -> None:
-        """Give local arrays their shadows again: those that have grown since have lost them."""
-        for k, one in enumerate(shadows):
-            if one is not None:
-                self._seen(k, "shadow", one.shape, self._kind(k))[...] = one
-
     @property
     def nbytes(self) -> int:
         """Bytes of the log and of copies of local arrays; 0 if the log was discarded."""

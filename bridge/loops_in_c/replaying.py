@@ -44,7 +44,7 @@ class Replay:
         slots = {0: self._state()}
         for store in schedule.first:
             self._store(slots, store)
-        shadows: list[np.ndarray | None] = []
+        # All iterations run before the first backward step, so local arrays and shadows have their final capacity.
         for k in reversed(range(schedule.segments)):
             for store in schedule.stores[k]:
                 self._store(slots, store)
@@ -52,9 +52,7 @@ class Replay:
             self._return_to(slots[slot])
             self._run(begin, k, discards=True)
             self._run(k, k + 1, discards=False)
-            run.set_local_shadows(shadows)
             yield
-            shadows = run.local_shadows()
         run.release()
 
     def _store(self, slots: dict[int, State], store: Store) -> None:

@@ -135,7 +135,7 @@ class BoundedLog(list[Entry]):
 
     def _make_room(self) -> None:
         """Send away the arrays that were not needed for longest, where memory is short; not those of the last entry."""
-        # A quarter is for gradients, operands of pulls, and what else nobody counts.
+        # A quarter is reserved for what is not counted: gradients, temporary arrays of pulls, objects of Python.
         amount = max(0, self.amount - self.amount // 4 - self.small - self.reserved)
         if self.present - self.pinned <= amount:
             return

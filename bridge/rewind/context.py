@@ -109,7 +109,7 @@ class Context(Gradients, Lean):
                 memory[...] = held
             watch(self.log)
             if self.once and self.loan is not None:
-                # Nothing is lent again. Without cycles, all memory is freed here, before a garbage collection.
+                # Breaks the reference cycles, so that memory is freed here and not by the garbage collector.
                 del self.loan.names
                 self.loan = None
 

@@ -184,7 +184,7 @@ def _of_own_method(method: Any) -> Any:
 def _of_library(function: Any, reason: str) -> Any:
     """What is called for a function that is not read: its stand-in, its rule, or itself."""
     if function.__module__ in DECORATORS:
-        # Numba compiles what the source says.
+        # Numba compiles the source, not the code that replaces it.
         return lambda *args, **kwargs: function(*map(as_written, args), **kwargs)
     book.read_book()
     substitute = _substitute(function)

@@ -52,7 +52,7 @@ def _values() -> Iterator[Any]:
 
 
 def _is_of_subclass(value: Any) -> bool:
-    """Whether a value is an array whose class has operators of its own."""
+    """Whether a value is a masked array or a matrix, whose classes define operators."""
     return issubclass(type(value), np.ndarray) and isinstance(value, (np.ma.MaskedArray, np.matrix))
 
 

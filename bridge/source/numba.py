@@ -14,7 +14,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 
 _GENERATORS = (np.random.RandomState, random.Random)
-"""The classes of the generators that NumPy's and Python's modules draw from; Numba has generators of its own."""
+"""The classes of the generators that the modules of NumPy and Python draw from. Numba uses other generators."""
 
 
 DECORATORS = frozenset({"numba.core.decorators", "numba.np.ufunc.decorators"})

@@ -11,6 +11,7 @@ import pytest
 
 import bridge
 from bridge.errors import ArgumentError, BridgeError
+from tests.helpers.by_differences import differences
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
 EYE = np.eye(2)
@@ -322,14 +323,6 @@ def loss(program: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return of
 
 
-def differences(f: Callable[[Any], Any]) -> Any:
-    found = np.zeros(4)
-    for k in range(4):
-        for step in (1e-6, -1e-6):
-            found[k] += float(f(X + step * np.eye(4)[k])) / (2 * step)
-    return found
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_agrees_with_numpy(name: str) -> None:
     f = loss(PROGRAMS[name])
@@ -339,7 +332,7 @@ def test_agrees_with_numpy(name: str) -> None:
         expected = f(X.copy())
         value, gradient = bridge.value_and_grad(f)(X.copy())
         plain, tracked = SEEN
-        slopes = differences(f)
+        slopes = differences(f, X)
     assert plain[0] == tracked[0]
     np.testing.assert_array_equal(plain[1], tracked[1], strict=True)
     assert value == expected
